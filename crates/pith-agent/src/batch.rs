@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use pith_protocol::audit::{PermissionBy, PermissionDecision};
 use pith_protocol::{AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage};
 use serde_json::Map;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, debug_span};
 
 use crate::link::{Call, Limits, Link, RunEvent, Turn};
-use crate::prepare::{ABORTED, Prepared, Stop, prepare};
+use crate::prepare::{ABORTED, NotRun, Prepared, Stop, prepare};
 use crate::progress::Progress;
 use crate::trace::{ToolEnd, ToolSpan, ToolStart, TurnTrace};
 use crate::{CallControl, ToolOutput, ToolUpdate, now_ms};
@@ -142,10 +143,12 @@ impl<'r> Group<'r> {
                     group.programs[index] = prepared.runs_programs();
                     group.ready.push((index, prepared));
                 }
-                Err(output) => {
+                Err(NotRun { output, by }) => {
                     debug!(target: "pith::tool", name = %call.name, id = %call.id, "not run");
-                    if let Some(watched) = begin_span(turn.trace.as_ref(), &shown, false) {
-                        watched.end(if stop.text().is_some() { ToolEnd::Stopped } else { ToolEnd::Unfit }, &output);
+                    if let Some(mut watched) = begin_span(turn.trace.as_ref(), &shown, false) {
+                        tell_decision(&mut *watched, PermissionDecision::Deny, by, Duration::ZERO);
+                        let why_not = if by.is_some() { ToolEnd::Refused } else { ToolEnd::Unfit };
+                        watched.end(if stop.text().is_some() { ToolEnd::Stopped } else { why_not }, &output);
                     }
                     group.end(index, output, link).await;
                 }
@@ -252,6 +255,13 @@ fn begin_span(trace: Option<&TurnTrace>, call: &Call, is_remote: bool) -> Option
     trace.map(|TurnTrace { work, sandbox }| work.tool(ToolStart { call, is_remote, sandbox: *sandbox }))
 }
 
+/// Tells whoever watches what was decided, if somebody has decided.
+fn tell_decision(span: &mut dyn ToolSpan, decision: PermissionDecision, by: Option<PermissionBy>, wait: Duration) {
+    if let Some(by) = by {
+        span.decided(decision, by, wait);
+    }
+}
+
 /// What the calls of a batch have in common.
 #[derive(Clone)]
 struct Shared {
@@ -264,7 +274,7 @@ struct Shared {
 async fn spawn(
     index: usize,
     call: Arc<Call>,
-    mut prepared: Prepared,
+    prepared: Prepared,
     Shared { permits, stop, limits }: Shared,
     update: ToolUpdate,
     mut watched: Option<Box<dyn ToolSpan>>,
@@ -272,17 +282,28 @@ async fn spawn(
     let span = debug_span!(target: "pith::tool", "tool", name = %call.name, id = %call.id);
     let task = async move {
         let asked = Instant::now();
-        let permitted = prepared.permitted(&call, &stop, &limits.control).await;
-        if let Some(watched) = watched.as_mut().filter(|_| prepared.is_decided()) {
-            watched.decided(permitted.is_ok(), asked.elapsed());
+        let decided = prepared.decided(&stop).await;
+        if let Some(watched) = &mut watched {
+            let (decision, by) = match &decided {
+                Ok(allowed) => (PermissionDecision::Allow, allowed.by),
+                Err(not_run) => (PermissionDecision::Deny, not_run.by),
+            };
+            tell_decision(&mut **watched, decision, by, asked.elapsed());
         }
-        if let Err(output) = permitted {
-            debug!(target: "pith::tool", "not permitted");
-            if let Some(watched) = watched {
-                watched.end(if stop.text().is_some() { ToolEnd::Stopped } else { ToolEnd::Refused }, &output);
+        let can_start = match decided {
+            Ok(allowed) => allowed.can_start(&call, &stop, &limits.control).await.map(|()| allowed),
+            Err(NotRun { output, .. }) => Err(output),
+        };
+        let allowed = match can_start {
+            Ok(allowed) => allowed,
+            Err(output) => {
+                debug!(target: "pith::tool", "not permitted");
+                if let Some(watched) = watched {
+                    watched.end(if stop.text().is_some() { ToolEnd::Stopped } else { ToolEnd::Refused }, &output);
+                }
+                return (output, None);
             }
-            return (output, None);
-        }
+        };
         let permit = permits.acquire_owned().await.ok();
         debug!(target: "pith::tool", "starts");
         let start = Instant::now();
@@ -291,10 +312,10 @@ async fn spawn(
             None => {
                 let context = watched.as_ref().map(|watched| watched.context());
                 match limits.call_time {
-                    None => prepared.run(&call, update, context, &stop).await,
+                    None => allowed.run(&call, update, context, &stop).await,
                     Some(time) => {
                         let stop = stop.of_one_call();
-                        let run = prepared.run(&call, update, context, &stop);
+                        let run = allowed.run(&call, update, context, &stop);
                         limits.control.limit(&call.name, run, time, &stop.interrupt).await
                     }
                 }

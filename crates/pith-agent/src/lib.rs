@@ -27,7 +27,7 @@ pub use layer::ToolLayer;
 pub use link::{CallOverrides, Link, ModelClient, Queue, RunEvent, Turn};
 pub use run::{Opening, run};
 pub use tool::{Effect, Exposure, Hints, Origin, Reach, Tool, ToolContext, ToolOutput, ToolUpdate, is_named_by};
-pub use tool_call_hook::{Permission, ToolCallHook, Verdict};
+pub use tool_call_hook::{PendingVerdict, ToolCallHook, Verdict};
 pub use toolset::Toolset;
 pub use trace::{TraceContext, Tracer};
 

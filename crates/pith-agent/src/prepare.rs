@@ -4,12 +4,13 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pith_protocol::audit::PermissionBy;
 use pith_protocol::{AssistantMessage, StopReason, ToolCall};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::link::{Call, Turn};
-use crate::{CallControl, Permission, Tool, ToolCallHook, ToolContext, ToolOutput, ToolUpdate, TraceContext, Verdict};
+use crate::{CallControl, Tool, ToolCallHook, ToolContext, ToolOutput, ToolUpdate, TraceContext, Verdict};
 
 pub(crate) const ABORTED: &str = "Operation aborted";
 const SKIPPED: &str = "Skipped due to queued user message.";
@@ -57,13 +58,33 @@ impl Stop {
     }
 }
 
-/// A call that can run: its tool, and valid arguments.
+/// A call that may be run: its tool, and what was decided about it.
 pub(crate) struct Prepared {
+    tool: Arc<dyn Tool>,
+    verdict: Verdict,
+    hook: Option<Arc<dyn ToolCallHook>>,
+}
+
+/// A call that may run, with valid arguments.
+pub(crate) struct Allowed {
     tool: Arc<dyn Tool>,
     arguments: Map<String, Value>,
     hook: Option<Arc<dyn ToolCallHook>>,
-    /// What the call waits for before it starts.
-    hold: Option<Permission>,
+    /// Who has allowed it; `None` if nobody decides about it.
+    pub by: Option<PermissionBy>,
+}
+
+/// A call that is not run.
+pub(crate) struct NotRun {
+    pub output: ToolOutput,
+    /// Who has refused it; `None` if it is not run for another reason.
+    pub by: Option<PermissionBy>,
+}
+
+impl From<ToolOutput> for NotRun {
+    fn from(output: ToolOutput) -> NotRun {
+        NotRun { output, by: None }
+    }
 }
 
 impl Prepared {
@@ -75,47 +96,56 @@ impl Prepared {
         self.tool.origin().is_some()
     }
 
-    /// Returns whether somebody decides about the call.
-    pub fn is_decided(&self) -> bool {
-        self.hook.as_ref().is_some_and(|hook| hook.decides())
-    }
-
-    /// Waits until nothing is paused and the hook lets the call start. `Err` is its result.
-    pub async fn permitted(&mut self, call: &Call, stop: &Stop, control: &CallControl) -> Result<(), ToolOutput> {
-        if let Some(hold) = self.hold.take() {
-            // A decision that stops the run as well is told as it was made.
-            tokio::select! {
-                biased;
-                decided = hold => decided?,
-                () = stop.interrupt.cancelled() => return Err(stop.output()),
+    /// Waits until it is decided whether the call may run.
+    pub async fn decided(self, stop: &Stop) -> Result<Allowed, NotRun> {
+        let Prepared { tool, mut verdict, hook } = self;
+        loop {
+            verdict = match verdict {
+                Verdict::Run { arguments, by } => return Ok(Allowed { tool, arguments, hook, by }),
+                Verdict::Refuse { output, by } => return Err(NotRun { output, by: Some(by) }),
+                // A decision that stops the run as well is told as it was made.
+                Verdict::Later(pending) => tokio::select! {
+                    biased;
+                    verdict = pending => verdict,
+                    () = stop.interrupt.cancelled() => return Err(stop.output().into()),
+                },
             }
         }
+    }
+}
+
+impl Allowed {
+    /// Waits until nothing is paused and the hook lets the call start. `Err` is its result.
+    pub async fn can_start(&self, call: &Call, stop: &Stop, control: &CallControl) -> Result<(), ToolOutput> {
         stop.unless_stopped(control.until_resumed()).await?;
         let Some(hook) = &self.hook else { return Ok(()) };
-        stop.unless_stopped(hook.permit(call, &*self.tool, &self.arguments)).await??;
+        stop.unless_stopped(hook.before_start(call, &*self.tool, &self.arguments)).await??;
         // A pause may have begun while the hook took its time.
         stop.unless_stopped(control.until_resumed()).await
     }
 }
 
-/// Prepares a call to run. `Err` is its result.
+/// Prepares a call to run.
 pub(crate) async fn prepare(
     turn: &Turn,
     answer: &AssistantMessage,
     call: &ToolCall,
     shown: &Call,
     stop: &Stop,
-) -> Result<Prepared, ToolOutput> {
+) -> Result<Prepared, NotRun> {
     if let Some(text) = stop.text() {
-        return Err(ToolOutput::error(text));
+        return Err(ToolOutput::error(text).into());
     }
     let (tool, arguments) =
         stop.unless_stopped(find_and_check(turn, answer, call)).await?.map_err(ToolOutput::error)?;
-    let Some(hook) = turn.hook.clone() else { return Ok(Prepared { tool, arguments, hook: None, hold: None }) };
-    match stop.unless_stopped(hook.admit(shown, &*tool, arguments)).await? {
-        Verdict::Run(arguments) => Ok(Prepared { tool, arguments, hook: Some(hook), hold: None }),
-        Verdict::Hold(arguments, hold) => Ok(Prepared { tool, arguments, hook: Some(hook), hold: Some(hold) }),
-        Verdict::Refuse(output) => Err(output),
+    let hook = turn.hook.clone();
+    let verdict = match &hook {
+        Some(hook) => stop.unless_stopped(hook.admit(shown, &*tool, arguments)).await?,
+        None => Verdict::Run { arguments, by: None },
+    };
+    match verdict {
+        Verdict::Refuse { output, by } => Err(NotRun { output, by: Some(by) }),
+        verdict => Ok(Prepared { tool, verdict, hook }),
     }
 }
 
@@ -160,7 +190,7 @@ fn incomplete(answer: &AssistantMessage, call: &ToolCall) -> String {
     format!("Tool call \"{}\" was not executed: {problem}", call.name)
 }
 
-impl Prepared {
+impl Allowed {
     /// Runs the call and shows its result to the hook.
     pub async fn run(
         self,
@@ -169,7 +199,7 @@ impl Prepared {
         trace: Option<Arc<TraceContext>>,
         stop: &Stop,
     ) -> ToolOutput {
-        let Prepared { tool, arguments, hook, .. } = self;
+        let Allowed { tool, arguments, hook, .. } = self;
         let context = ToolContext { call_id: call.id.clone(), cancel: stop.interrupt.clone(), update, trace };
         let Some(hook) = hook.filter(|hook| hook.amends()) else { return tool.run(arguments, context).await };
         let input = arguments.clone();

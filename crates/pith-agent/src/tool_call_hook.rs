@@ -3,6 +3,7 @@
 use std::pin::Pin;
 
 use futures_util::future::BoxFuture;
+use pith_protocol::audit::PermissionBy;
 use serde_json::{Map, Value};
 
 use crate::link::Call;
@@ -15,20 +16,15 @@ pub trait ToolCallHook: Send + Sync {
     fn admit<'a>(&'a self, call: &'a Call, tool: &'a dyn Tool, arguments: Map<String, Value>)
     -> BoxFuture<'a, Verdict>;
 
-    /// Returns when an admitted call may start, after what its verdict waits for; `Err` is its output if it may not.
-    /// The other calls of the answer run meanwhile, and a call that waits here does not count as a running one.
-    fn permit<'a>(
+    /// Returns when a call that may run can start; `Err` is its output if it cannot. The other calls of the answer run
+    /// meanwhile, and a call that waits here does not count as a running one.
+    fn before_start<'a>(
         &'a self,
         _call: &'a Call,
         _tool: &'a dyn Tool,
         _arguments: &'a Map<String, Value>,
     ) -> BoxFuture<'a, Result<(), ToolOutput>> {
         Box::pin(async { Ok(()) })
-    }
-
-    /// Returns whether calls are decided about, by `admit` or `permit`, and not only prepared.
-    fn decides(&self) -> bool {
-        false
     }
 
     /// Returns whether `amend` is to be called. If not, no arguments are kept for it.
@@ -43,16 +39,15 @@ pub trait ToolCallHook: Send + Sync {
     ) -> BoxFuture<'a, Option<ToolOutput>>;
 }
 
-/// What a call waits for; `Err` is its output if it may not run. Dropped if the call ends before.
-pub type Permission = Pin<Box<dyn Future<Output = Result<(), ToolOutput>> + Send + Sync>>;
-
-/// What happens to a call.
+/// What was decided about a call, and by whom.
 pub enum Verdict {
-    /// Run it with these arguments, which are not checked again.
-    Run(Map<String, Value>),
-    /// Run it with these arguments once this has ended well. The calls of the answer that wait for nothing run
-    /// meanwhile.
-    Hold(Map<String, Value>, Permission),
-    /// Do not run it; this is its output.
-    Refuse(ToolOutput),
+    /// Run it with these arguments, which are not checked again. `by` is `None` if nobody decides about it.
+    Run { arguments: Map<String, Value>, by: Option<PermissionBy> },
+    /// Do not run it.
+    Refuse { output: ToolOutput, by: PermissionBy },
+    /// Somebody has yet to decide. The calls of the answer that wait for nothing run meanwhile.
+    Later(PendingVerdict),
 }
+
+/// What a call waits for. Dropped if the call ends before.
+pub type PendingVerdict = Pin<Box<dyn Future<Output = Verdict> + Send + Sync>>;

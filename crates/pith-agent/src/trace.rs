@@ -10,6 +10,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pith_protocol::audit::{PermissionBy, PermissionDecision};
 use pith_protocol::{AssistantEvent, AssistantMessage, CompactionReason, LlmCall, Model, SandboxProfile};
 
 use crate::ToolOutput;
@@ -146,7 +147,7 @@ pub trait ToolSpan: Send {
     fn context(&self) -> Arc<TraceContext>;
 
     /// Called when it was decided whether the call may run.
-    fn decided(&mut self, is_allowed: bool, wait: Duration);
+    fn decided(&mut self, decision: PermissionDecision, by: PermissionBy, wait: Duration);
 
     fn end(self: Box<Self>, end: ToolEnd, output: &ToolOutput);
 }

@@ -2,6 +2,7 @@
 
 use pith_agent::link::Call;
 use pith_agent::{BoxFuture, Tool, ToolCallHook, ToolOutput, Verdict};
+use pith_protocol::audit::PermissionBy;
 use serde_json::{Map, Value, json};
 
 use crate::events::EventName;
@@ -17,9 +18,10 @@ impl ToolCallHook for ExtensionHandle {
     ) -> BoxFuture<'a, Verdict> {
         Box::pin(async move {
             match self.tool_call(&call.id, &call.name, arguments).await {
-                ToolCallVerdict::Allow(arguments) => Verdict::Run(arguments),
+                ToolCallVerdict::Allow(arguments) => Verdict::Run { arguments, by: None },
                 ToolCallVerdict::Block { reason, terminate } => {
-                    Verdict::Refuse(ToolOutput { terminate, ..ToolOutput::error(reason) })
+                    let output = ToolOutput { terminate, ..ToolOutput::error(reason) };
+                    Verdict::Refuse { output, by: PermissionBy::Extension }
                 }
             }
         })

@@ -324,8 +324,9 @@ async fn handlers_block_and_change_tool_calls() {
         let (hook, arguments) = (&harness.handle, object(json!({ "name": name })));
         let call = Call { id: "g".into(), name: tool.spec().name.to_string(), arguments: arguments.clone() };
         let arguments = match hook.admit(&call, &*tool, arguments).await {
-            Verdict::Run(arguments) | Verdict::Hold(arguments, _) => arguments,
-            Verdict::Refuse(output) => return output,
+            Verdict::Run { arguments, .. } => arguments,
+            Verdict::Refuse { output, .. } => return output,
+            Verdict::Later(_) => panic!("handlers decide at once"),
         };
         let context = ToolContext {
             call_id: "g".into(),

@@ -99,38 +99,44 @@ pub struct RestoreRecord {
 }
 
 macro_rules! words {
-    ($($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident),* $(,)? })*) => {$(
+    ($($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal),* $(,)? })*) => {$(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[serde(rename_all = "lowercase")]
-        pub enum $name { $($(#[$variant_meta])* $variant),* }
+        pub enum $name { $($(#[$variant_meta])* #[serde(rename = $word)] $variant),* }
+
+        impl $name {
+            /// The word on the wire.
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $word),* }
+            }
+        }
     )*};
 }
 
 words! {
     /// Whether the call ran.
-    PermissionDecision { Allow, Deny }
+    PermissionDecision { Allow = "allow", Deny = "deny" }
 
     /// Who decided.
     PermissionBy {
         /// The host's user.
-        User,
+        User = "user",
         /// A rule of the settings, the command line or an earlier answer.
-        Rule,
+        Rule = "rule",
         /// The mode, because no rule matched.
-        Mode,
+        Mode = "mode",
         /// Nobody answered in time, so `permissions.unattended` decided.
-        Timeout,
+        Timeout = "timeout",
         /// Nobody could be asked, so `permissions.unattended` decided.
-        Unattended,
-        Extension,
+        Unattended = "unattended",
+        Extension = "extension",
         /// The question was withdrawn: the run was stopped, or the session ended or gave way to another.
-        Abort,
+        Abort = "abort",
     }
 
     /// For what an answer holds.
-    PermissionScope { Once, Session, Project }
+    PermissionScope { Once = "once", Session = "session", Project = "project" }
 }
 
 /// An entry of the audit, as the session file has it.

@@ -54,6 +54,7 @@ pub const COMPACTION_TOKENS_BEFORE: &str = "pith.compaction.tokens_before";
 pub const DENIED_KIND: &str = "pith.sandbox.kind";
 pub const LIMIT_NAME: &str = "pith.limit.name";
 pub const PERMISSION_DECISION: &str = "pith.permission.decision";
+pub const PERMISSION_BY: &str = "pith.permission.by";
 pub const PERMISSION_WAIT: &str = "pith.permission.wait";
 pub const SANDBOX_PROFILE: &str = "pith.sandbox.profile";
 

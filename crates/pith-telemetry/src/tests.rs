@@ -12,6 +12,7 @@ use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData
 use pith_agent::link::Call;
 use pith_agent::trace::{CompactionFailure, ToolEnd, ToolStart, WorkStart};
 use pith_agent::{ToolOutput, Tracer};
+use pith_protocol::audit::{PermissionBy, PermissionDecision};
 use pith_protocol::{
     AssistantMessage, CacheRetention, CompactionReason, ErrorKind, Failure, LlmCall, Message, Model, SandboxProfile,
     StopReason, ThinkingLevel, Usage, UserMessage,
@@ -118,7 +119,7 @@ fn work_has_its_calls_as_parts_and_their_sums() {
     let call = tool_call();
     let mut tool = work.tool(start(&call));
     let context = tool.context();
-    tool.decided(true, Duration::from_millis(1500));
+    tool.decided(PermissionDecision::Allow, PermissionBy::User, Duration::from_millis(1500));
     tool.end(ToolEnd::Ran, &ToolOutput::text("done"));
     work.compaction(CompactionReason::Threshold).end(Ok((100, 10)));
     work.checkpoint().end(Some(7));
@@ -161,6 +162,7 @@ fn work_has_its_calls_as_parts_and_their_sums() {
         (names::TOOL_TYPE, "function"),
         (names::SANDBOX_PROFILE, "read-only"),
         (names::PERMISSION_DECISION, "allow"),
+        (names::PERMISSION_BY, "user"),
         (names::PERMISSION_WAIT, "1.5"),
     ];
     let of_compaction = [

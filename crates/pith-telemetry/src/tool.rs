@@ -7,6 +7,7 @@ use opentelemetry::KeyValue;
 use opentelemetry::trace::{SpanContext, SpanKind};
 use pith_agent::trace::{ToolEnd, ToolSpan, ToolStart};
 use pith_agent::{ToolOutput, TraceContext};
+use pith_protocol::audit::{PermissionBy, PermissionDecision};
 
 use crate::open_span::OpenSpan;
 use crate::spans::SessionTracer;
@@ -43,8 +44,9 @@ impl ToolSpan for ToolCall {
         Arc::new(place::write(self.span.context()))
     }
 
-    fn decided(&mut self, is_allowed: bool, wait: Duration) {
-        self.span.set(names::PERMISSION_DECISION, if is_allowed { "allow" } else { "deny" });
+    fn decided(&mut self, decision: PermissionDecision, by: PermissionBy, wait: Duration) {
+        self.span.set(names::PERMISSION_DECISION, decision.as_str());
+        self.span.set(names::PERMISSION_BY, by.as_str());
         self.span.set(names::PERMISSION_WAIT, wait.as_secs_f64());
     }
 

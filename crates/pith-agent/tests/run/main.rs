@@ -1,6 +1,7 @@
 //! The loop, driven by closures: a model that plays answers, tools that are functions.
 
 mod progress;
+mod spans;
 mod tool_call_hook;
 
 use std::collections::VecDeque;
@@ -8,6 +9,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 use pith_agent::link::Limits;
+use pith_agent::trace::TurnTrace;
 use pith_agent::{
     BoxFuture, Link, ModelClient, Opening, Queue, RunEvent, Tool, ToolCallHook, ToolContext, ToolOutput, Toolset, Turn,
     run,
@@ -93,6 +95,7 @@ struct Recorder {
     interrupts: bool,
     reports_aborted_calls: bool,
     hook: Option<Arc<dyn ToolCallHook>>,
+    trace: Option<TurnTrace>,
     /// How often a turn asks for one more answer.
     n_continued: usize,
     /// Replaces a finished message.
@@ -193,7 +196,7 @@ impl Link for Recorder {
             tools: self.tools.clone(),
             hook: self.hook.clone(),
             limits: Limits { reports_aborted_calls: self.reports_aborted_calls, ..Limits::default() },
-            trace: None,
+            trace: self.trace.clone(),
         }
     }
 
@@ -228,6 +231,7 @@ fn recorder(answers: Vec<AssistantMessage>, tools: Vec<Function>) -> Recorder {
         interrupts: false,
         reports_aborted_calls: false,
         hook: None,
+        trace: None,
         n_continued: 0,
         replace: |message| message,
         on_line: Box::new(|_, _| {}),

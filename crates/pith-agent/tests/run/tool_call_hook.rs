@@ -3,6 +3,7 @@
 use super::*;
 use pith_agent::link::Call;
 use pith_agent::{BoxFuture, Verdict};
+use pith_protocol::audit::PermissionBy;
 
 /// What happened to calls, in order.
 type Log = Arc<Mutex<Vec<String>>>;
@@ -37,15 +38,16 @@ impl ToolCallHook for Admitting {
                 std::future::pending::<()>().await;
             }
             if call.name == "blocked" {
-                return Verdict::Refuse(ToolOutput { terminate: true, ..ToolOutput::error("not this one") });
+                let output = ToolOutput { terminate: true, ..ToolOutput::error("not this one") };
+                return Verdict::Refuse { output, by: PermissionBy::Extension };
             }
             // Arguments are not checked again, so they may break the schema.
             arguments.insert("n".into(), "many".into());
-            Verdict::Run(arguments)
+            Verdict::Run { arguments, by: None }
         })
     }
 
-    fn permit<'a>(
+    fn before_start<'a>(
         &'a self,
         call: &'a Call,
         tool: &'a dyn Tool,

@@ -2,7 +2,7 @@
 //!
 //! Rules and extensions decide first, one call after the other (`admit`): rules that forbid, then extensions, then rules
 //! again if the arguments are others. A call that somebody is asked about waits while others run. What happens when a
-//! call is about to start (`permit`) has a file of its own for each step.
+//! call is about to start (`before_start`) has a file of its own for each step.
 
 mod checkpoint;
 mod permission;
@@ -16,13 +16,13 @@ use pith_agent::{BoxFuture, Tool, ToolCallHook, ToolOutput, Verdict};
 use pith_checkpoints::Recorder;
 use pith_ext::ExtensionHandle;
 use pith_protocol::LimitName;
+use pith_protocol::audit::PermissionBy;
 use pith_tools::image::Rules;
 use serde_json::{Map, Value};
 
-use crate::permissions::HeldCall;
 use crate::session::Session;
 use crate::tools::{ToolLink, images};
-use permission::Judging;
+use permission::{Judged, Judging};
 
 /// What the calls of one answer pass. A part that is `None` costs nothing.
 struct Gate {
@@ -73,15 +73,15 @@ impl ToolCallHook for Gate {
     ) -> BoxFuture<'a, Verdict> {
         Box::pin(async move {
             match (&self.permissions, &self.extensions) {
-                (None, None) => Verdict::Run(arguments),
+                (None, None) => Verdict::Run { arguments, by: None },
                 (None, Some(extensions)) => extensions.admit(call, tool, arguments).await,
-                (Some(judging), None) => admitted(judging, judging.held(call, tool, &arguments), arguments),
+                (Some(judging), None) => admitted(judging, judging.judge(call, tool, &arguments), arguments),
                 (Some(judging), Some(extensions)) => admit_by_both(judging, extensions, call, tool, arguments).await,
             }
         })
     }
 
-    fn permit<'a>(
+    fn before_start<'a>(
         &'a self,
         call: &'a Call,
         tool: &'a dyn Tool,
@@ -96,10 +96,6 @@ impl ToolCallHook for Gate {
             }
             Ok(())
         })
-    }
-
-    fn decides(&self) -> bool {
-        self.permissions.is_some()
     }
 
     fn amends(&self) -> bool {
@@ -127,18 +123,22 @@ async fn admit_by_both(
     tool: &dyn Tool,
     arguments: Map<String, Value>,
 ) -> Verdict {
-    let mut held = judging.held(call, tool, &arguments);
-    if let Some(denied) = held.take_if(|held| held.judgement.verdict == pith_permissions::Verdict::Deny)
-        && let Err(output) = judging.hold(denied).await
+    let mut judged = judging.judge(call, tool, &arguments);
+    if let Judged::Held(held) = &judged
+        && held.judgement.verdict == pith_permissions::Verdict::Deny
     {
-        return Verdict::Refuse(output);
+        // The rules of now may allow it; then it goes on as if they always had.
+        match judging.hold(held.clone()).await {
+            Verdict::Run { by, .. } => judged = Judged::Allowed(by.unwrap_or(PermissionBy::Rule)),
+            refused => return refused,
+        }
     }
     match extensions.admit(call, tool, arguments.clone()).await {
-        Verdict::Run(changed) => {
+        Verdict::Run { arguments: changed, .. } => {
             if changed != arguments {
-                held = judging.held(call, tool, &changed);
+                judged = judging.judge(call, tool, &changed);
             }
-            admitted(judging, held, changed)
+            admitted(judging, judged, changed)
         }
         refused => {
             judging.note_blocked(call);
@@ -147,9 +147,9 @@ async fn admit_by_both(
     }
 }
 
-fn admitted(judging: &Judging, held: Option<HeldCall>, arguments: Map<String, Value>) -> Verdict {
-    match held {
-        Some(held) => Verdict::Hold(arguments, judging.hold(held)),
-        None => Verdict::Run(arguments),
+fn admitted(judging: &Judging, judged: Judged, arguments: Map<String, Value>) -> Verdict {
+    match judged {
+        Judged::Allowed(by) => Verdict::Run { arguments, by: Some(by) },
+        Judged::Held(held) => Verdict::Later(judging.hold(held)),
     }
 }

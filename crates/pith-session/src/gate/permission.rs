@@ -6,14 +6,15 @@
 use std::sync::Arc;
 
 use pith_agent::link::Call;
-use pith_agent::{Effect, Permission, Tool, ToolOutput};
-use pith_permissions::Verdict;
+use pith_agent::{Effect, PendingVerdict, Tool, ToolOutput, Verdict};
+use pith_permissions::Verdict::Allow;
+use pith_protocol::audit::PermissionBy;
 use pith_tools::builtin_tool;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tracing::debug;
 
-use crate::permissions::{FromGate, HeldCall, Judge, ServerTool, Subject};
+use crate::permissions::{FromGate, HeldCall, Judge, ServerTool, Subject, decided_by};
 
 /// What a call that waited is told when the run is stopped.
 const ABORTED: &str = "Operation aborted";
@@ -25,9 +26,16 @@ pub(super) struct Judging {
     pub to_session: mpsc::UnboundedSender<FromGate>,
 }
 
+/// What rules say of a call.
+pub(super) enum Judged {
+    Allowed(PermissionBy),
+    /// It is refused, or somebody is asked.
+    Held(Box<HeldCall>),
+}
+
 impl Judging {
-    /// Judges a call; `None` if it simply runs.
-    pub fn held(&self, call: &Call, tool: &dyn Tool, arguments: &Map<String, Value>) -> Option<HeldCall> {
+    /// Judges a call.
+    pub fn judge(&self, call: &Call, tool: &dyn Tool, arguments: &Map<String, Value>) -> Judged {
         let effect = match tool.effect(arguments) {
             // A tool in the place of a built-in one is held to the rules about that one.
             Effect::Unknown => builtin_tool(&call.name, &self.judge.workbench)
@@ -43,29 +51,23 @@ impl Judging {
         let subject = Subject::Call(effect);
         let judgement = self.judge.judge(&call.name, &subject, server.as_ref());
         debug!(target: "pith::tool", name = call.name, id = %call.id, verdict = judgement.verdict.as_str(), "judged");
-        (judgement.verdict != Verdict::Allow).then(|| HeldCall {
-            id: call.id.clone(),
-            tool: call.name.clone(),
-            arguments: arguments.clone(),
-            subject,
-            server,
-            judgement,
-        })
+        if judgement.verdict == Allow {
+            return Judged::Allowed(decided_by(&judgement));
+        }
+        let (id, tool, arguments) = (call.id.clone(), call.name.clone(), arguments.clone());
+        Judged::Held(Box::new(HeldCall { id, tool, arguments, subject, server, judgement }))
     }
 
     /// Hands a call over to the session. Returns what the call waits for.
-    pub fn hold(&self, call: HeldCall) -> Permission {
+    pub fn hold(&self, call: Box<HeldCall>) -> PendingVerdict {
         let (answer, answered) = oneshot::channel();
         let waiting = Waiting { id: Some(call.id.clone()), to_session: self.to_session.clone() };
         // If nobody receives it, the answer is dropped and the call ends as aborted.
-        let _ = self.to_session.send(FromGate::Held(Box::new(call), answer));
+        let _ = self.to_session.send(FromGate::Held(call, answer));
         Box::pin(async move {
             let answer = answered.await;
             waiting.end();
-            match answer {
-                Ok(decision) => decision,
-                Err(_) => Err(ToolOutput::error(ABORTED)),
-            }
+            answer.unwrap_or_else(|_| Verdict::Refuse { output: ToolOutput::error(ABORTED), by: PermissionBy::Abort })
         })
     }
 

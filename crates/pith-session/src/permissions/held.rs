@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pith_agent::{Effect, ToolOutput};
-use pith_permissions::{Action, Judgement, Policy, ToolUse, Verdict};
+use pith_agent::{Effect, Verdict};
+use pith_permissions::{self as permissions, Action, Judgement, Policy, Reason, ToolUse};
+use pith_protocol::audit::PermissionBy;
 use pith_tools::Workbench;
 use pith_tools::hosts::Host;
 use pith_tools::sandbox::Sandbox;
@@ -16,7 +17,7 @@ use super::hosts::HostQuestion;
 /// What a gate sends to the session.
 pub(crate) enum FromGate {
     /// A call that is refused, or asked about. Dropping the sender ends it as aborted.
-    Held(Box<HeldCall>, oneshot::Sender<Result<(), ToolOutput>>),
+    Held(Box<HeldCall>, oneshot::Sender<Verdict>),
     /// A call that was held no longer waits.
     Gone(Arc<str>),
     /// An extension has refused a call.
@@ -87,8 +88,8 @@ impl Judge {
     pub fn judge(&self, tool: &str, subject: &Subject, server: Option<&ServerTool>) -> Judgement {
         let mut judgement = self.policy.judge(&self.tool_use(tool, subject));
         judgement.verdict = match judgement.verdict {
-            Verdict::Ask if server.is_some_and(|tool| tool.is_approved) => Verdict::Allow,
-            Verdict::Allow if subject.unsandboxed().is_some() => Verdict::Ask,
+            permissions::Verdict::Ask if server.is_some_and(|tool| tool.is_approved) => permissions::Verdict::Allow,
+            permissions::Verdict::Allow if subject.unsandboxed().is_some() => permissions::Verdict::Ask,
             verdict => verdict,
         };
         judgement
@@ -112,5 +113,13 @@ impl Judge {
             home: base.home.as_deref().unwrap_or(Path::new("/")),
             is_confined: matches!(self.workbench.sandbox.as_deref(), Some(Sandbox::Enforced(_))) && !is_unsandboxed,
         }
+    }
+}
+
+/// Who has decided, if nobody was asked.
+pub(crate) fn decided_by(judgement: &Judgement) -> PermissionBy {
+    match judgement.reason {
+        Reason::Rule { .. } | Reason::Possible { .. } => PermissionBy::Rule,
+        Reason::Mode | Reason::Opaque => PermissionBy::Mode,
     }
 }

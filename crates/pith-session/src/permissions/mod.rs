@@ -17,7 +17,7 @@ use pith_permissions::{Bases, LoadedPolicy, Mode, Policy, Rule, Sources};
 use tokio::sync::mpsc;
 
 use crate::session::{Session, log_line};
-pub(crate) use held::{FromGate, HeldCall, Judge, ServerTool, Subject};
+pub(crate) use held::{FromGate, HeldCall, Judge, ServerTool, Subject, decided_by};
 use hosts::AnsweredHosts;
 pub(crate) use hosts::HostQuestions;
 use own::{OWN_RULES, OwnRules};

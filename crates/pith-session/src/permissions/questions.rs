@@ -5,19 +5,19 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use pith_agent::ToolOutput;
-use pith_permissions::{GrantFile, Judgement, Origin, Reason, Unattended, Verdict};
+use pith_agent::{self as agent, ToolOutput};
+use pith_permissions::{GrantFile, Origin, Unattended, Verdict};
 use pith_protocol::audit::{AuditRecord, PermissionBy, PermissionDecision, PermissionRecord, PermissionScope};
 use pith_protocol::host::{UiAnswer, UiRequest};
 use pith_protocol::permissions::{OptionId, PermissionFrame, PermissionMode};
 use pith_tools::hosts::HostVerdict;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::held::{FromGate, HeldCall};
+use super::held::{FromGate, HeldCall, decided_by};
 use super::question::{Grant, Offer, Surroundings, dialog, frame, refusal};
 use super::{Attendance, UNSURE_LIMIT, parsed};
 use crate::jobs::{Job, JobEnd};
@@ -39,7 +39,7 @@ struct Waiting {
 /// Who waits.
 enum Answer {
     /// The gate. Dropped, the call ends as aborted.
-    Gate(oneshot::Sender<Result<(), ToolOutput>>),
+    Gate(oneshot::Sender<agent::Verdict>),
     /// The proxy, with the number of its question. Dropped, the connection is refused.
     Proxy(u64, oneshot::Sender<HostVerdict>),
 }
@@ -110,7 +110,7 @@ impl Session {
     }
 
     /// Takes a call that does not simply run.
-    fn hold(&mut self, call: Box<HeldCall>, answer: oneshot::Sender<Result<(), ToolOutput>>) {
+    fn hold(&mut self, call: Box<HeldCall>, answer: oneshot::Sender<agent::Verdict>) {
         let is_stopping = self.activity.run().is_none_or(|run| run.cancel.is_cancelled());
         if is_stopping || self.is_closing || answer.is_closed() {
             // What is stopped asks nothing any more.
@@ -163,10 +163,10 @@ impl Session {
         call.judgement = judge.judge(&call.tool, &call.subject, call.server.as_ref());
         let rule = call.judgement.rule().map(str::to_owned);
         match call.judgement.verdict {
-            Verdict::Allow => Some(Settlement { by: by(&call.judgement), scope: None, rule, outcome: Ok(()) }),
+            Verdict::Allow => Some(Settlement { by: decided_by(&call.judgement), scope: None, rule, outcome: Ok(()) }),
             Verdict::Deny => {
                 let text = refusal(&call.judgement, judge.policy.mode);
-                Some(Settlement { by: by(&call.judgement), scope: None, rule, outcome: Err(text) })
+                Some(Settlement { by: decided_by(&call.judgement), scope: None, rule, outcome: Err(text) })
             }
             Verdict::Ask if call.unsandboxed().is_none() && rules.own.has_call(call) => {
                 Some(Settlement { by: PermissionBy::Rule, scope: None, rule, outcome: Ok(()) })
@@ -191,7 +191,16 @@ impl Session {
         let details = json!({"permission": {"decision": decision, "by": by, "rule": rule}});
         debug!(target: "pith::tool", id = %call.id, ?decision, ?by, waited_ms, "decided");
         self.record_decision(&call, decision, by, scope, rule, waited_ms);
-        answer.give(outcome, details);
+        // Whoever waits may have gone meanwhile.
+        match answer {
+            Answer::Gate(gate) => drop(gate.send(match outcome {
+                Ok(()) => agent::Verdict::Run { arguments: call.arguments, by: Some(by) },
+                Err(text) => agent::Verdict::Refuse { output: ToolOutput::error(text).with_details(details), by },
+            })),
+            Answer::Proxy(_, proxy) => {
+                drop(proxy.send(outcome.map_or_else(HostVerdict::Refused, |()| HostVerdict::Allowed)));
+            }
+        }
     }
 
     fn record_decision(
@@ -361,20 +370,6 @@ impl Session {
     }
 }
 
-impl Answer {
-    /// Tells whoever waits; it may have gone meanwhile. `details` say what was decided.
-    fn give(self, outcome: Result<(), String>, details: Value) {
-        match self {
-            Answer::Gate(answer) => {
-                drop(answer.send(outcome.map_err(|text| ToolOutput::error(text).with_details(details))));
-            }
-            Answer::Proxy(_, answer) => {
-                drop(answer.send(outcome.map_or_else(HostVerdict::Refused, |()| HostVerdict::Allowed)));
-            }
-        }
-    }
-}
-
 async fn overdue(id: String, limit: Duration) -> JobEnd {
     tokio::time::sleep(limit).await;
     JobEnd::PermissionOverdue(id)
@@ -387,11 +382,4 @@ fn unattended(by: PermissionBy, unattended: Unattended, rule: Option<String>) ->
         Unattended::Deny => Err("Nobody could be asked; permissions.unattended is \"deny\".".to_owned()),
     };
     Settlement { by, scope: None, rule, outcome }
-}
-
-fn by(judgement: &Judgement) -> PermissionBy {
-    match judgement.reason {
-        Reason::Rule { .. } | Reason::Possible { .. } => PermissionBy::Rule,
-        Reason::Mode | Reason::Opaque => PermissionBy::Mode,
-    }
 }
