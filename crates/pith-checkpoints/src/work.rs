@@ -184,3 +184,35 @@ fn draft(call: &CallInfo, place: Place, partial: Option<String>, files: Vec<Cove
 fn too_late() -> io::Error {
     io::Error::other(format!("it took longer than {} ms", PATIENCE.as_millis()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::Wait;
+    use crate::store::Bounds;
+
+    #[test]
+    fn a_call_that_has_waited_too_long_begins_without_a_checkpoint_and_that_is_told() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let project = scratch.path().join("project");
+        std::fs::create_dir(&project).expect("made");
+        std::fs::write(project.join("a"), "one").expect("written");
+        let store = Arc::new(Store::new(&scratch.path().join("stores"), &project, Bounds::default(), []));
+        let path = store.project().join("a");
+        let problem = Arc::default();
+        let mut work = Work::new(store.clone(), Mode::Workspace, Arc::default(), Arc::clone(&problem));
+        let call = |id: &str| CallInfo { id: id.to_owned(), tool: "edit".to_owned() };
+        let wait = |patience| Wait { patience, done: Box::new(|_| {}) };
+        let late = Patience::default();
+        late.give_up();
+        let place = Place::default();
+        work.perform(Task::BeforeChange { call: call("a"), place, path: path.clone(), wait: wait(late.clone()) });
+        work.perform(Task::BeforeCommand { call: call("b"), place: Place::default(), wait: wait(late) });
+        assert!(store.checkpoints().expect("a log").is_empty(), "what came after the call is not what was before it");
+        let told = "A checkpoint could not be written: it took longer than 250 ms";
+        assert!(matches!(&*problem.lock().expect("lock"), Problem::Untold(text) if text == told));
+        let place = Place::default();
+        work.perform(Task::BeforeChange { call: call("c"), place, path, wait: wait(Patience::default()) });
+        assert_eq!(store.checkpoints().expect("a log").len(), 1);
+    }
+}

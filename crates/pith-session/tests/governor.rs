@@ -182,6 +182,34 @@ async fn the_wait_before_a_retry_counts_and_a_summary_too() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn tokens_of_a_summary_count_and_end_the_work() {
+    let long = "word ".repeat(2000);
+    let script = Script::of([Turn::text(&long), call().usage(7000, 10), Turn::text("never")]);
+    let summaries = script.summaries([Turn::text("summary").usage(9000, 100)]);
+    let mut host = limited(summaries, json!({"tokens": 16_000})).window(8000).open();
+    host.run(&long).await;
+    host.run("and now?").await;
+    assert_eq!(host.count(json!({"type": "compaction_end", "aborted": false})), 1);
+    assert_ended(&host, "tokens");
+    let refused = host.refusal(json!({"type": "compact"})).await;
+    assert!(refused.starts_with("Limit reached: 16000 tokens"), "{refused}");
+    host.finish().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_audit_is_listed_from_an_entry_on() {
+    let mut host = limited([call(), call(), call()], json!({"turns": 1})).open();
+    host.run("go").await;
+    let all = host.data(json!({"type": "get_audit"})).await["entries"].clone();
+    host.data(json!({"type": "set_limits", "limits": {"turns": 2}})).await;
+    host.run("go on").await;
+    let later = host.data(json!({"type": "get_audit", "since": all[0]["id"]})).await["entries"].clone();
+    assert_eq!((all.as_array().map(Vec::len), later.as_array().map(Vec::len)), (Some(1), Some(1)));
+    assert_eq!((&all[0]["data"]["max"], &later[0]["data"]["max"]), (&json!(1), &json!(2)));
+    host.finish().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn time_for_tools_ends_calls_that_say_so() {
     let wait = |_, context: pith_agent::ToolContext| async move {
         context.cancel.cancelled().await;
