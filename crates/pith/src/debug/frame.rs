@@ -108,9 +108,8 @@ struct Counter<'a> {
 
 impl Counter<'_> {
     fn frame(&self, frame: Value) -> Value {
-        let Value::Object(members) = frame else { return self.value(frame) };
+        let Value::Object(mut members) = frame else { return self.value(frame) };
         let is_response = members.get("type").is_some_and(|kind| kind == "response");
-        let mut members = members;
         // Elsewhere `command` is one of a shell, and `data` is whatever an extension has made.
         let command = members.get("command").filter(|_| is_response).cloned();
         let data = if is_response { members.remove("data") } else { None };
