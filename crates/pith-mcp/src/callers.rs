@@ -24,12 +24,32 @@ struct State {
     sessions: Vec<Arc<Inputs>>,
     requests: HashMap<u64, Caller>,
     n_requests: u64,
+    /// Whether it is left to those who use it.
+    is_retired: bool,
 }
 
 impl Callers {
-    /// Notes that a session uses the connection.
-    pub fn join(&self, inputs: &Arc<Inputs>) {
-        self.state().sessions.push(inputs.clone());
+    /// Notes that a session uses the connection; `false` if no more may.
+    pub fn join(&self, inputs: &Arc<Inputs>) -> bool {
+        let mut state = self.state();
+        if !state.is_retired {
+            state.sessions.push(inputs.clone());
+        }
+        !state.is_retired
+    }
+
+    /// Notes that a session does not use the connection any more. Returns whether it was the last one; then no other
+    /// can come.
+    pub fn leave(&self, inputs: &Arc<Inputs>) -> bool {
+        let mut state = self.state();
+        state.sessions.retain(|other| !Arc::ptr_eq(other, inputs));
+        state.is_retired |= state.sessions.is_empty();
+        state.sessions.is_empty()
+    }
+
+    /// Lets no more sessions use the connection.
+    pub fn retire(&self) {
+        self.state().is_retired = true;
     }
 
     /// Notes a request that is under way until the returned value is dropped.
@@ -98,9 +118,9 @@ mod tests {
         let asked = || {
             callers.asked().map(|caller| (Arc::ptr_eq(&caller.inputs, &one), caller.call.map(|call| call.to_string())))
         };
-        callers.join(&one);
+        assert!(callers.join(&one));
         assert_eq!(asked(), Some((true, None)), "there is only one");
-        callers.join(&other);
+        assert!(callers.join(&other));
         assert_eq!(asked(), None, "it may be either");
         let first = callers.begin(&request(&one, "1"));
         assert_eq!(asked(), Some((true, Some("1".to_owned()))));
@@ -112,5 +132,16 @@ mod tests {
         assert_eq!(asked(), Some((false, Some("3".to_owned()))));
         drop(third);
         assert_eq!(asked(), None);
+        assert!(!callers.leave(&one));
+        assert_eq!(asked(), Some((false, None)), "the other one is left");
+        assert!(callers.leave(&other) && !callers.join(&one), "it is closed");
+    }
+
+    #[test]
+    fn nobody_joins_what_is_retired() {
+        let (callers, one) = (Callers::default(), session());
+        assert!(callers.join(&one));
+        callers.retire();
+        assert!(!callers.join(&session()) && callers.leave(&one));
     }
 }

@@ -1,40 +1,39 @@
-//! A connection to a running server: the handshake, lists, calls, the end.
+//! A connection to a running server: lists, calls, the end.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+mod opening;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use pith_agent::TraceContext;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, ListPromptsRequest, ListToolsRequest, NumberOrString,
+    CallToolRequest, CallToolRequestParams, ClientRequest, ListPromptsRequest, ListToolsRequest,
     PaginatedRequestParams, PingRequest, ProgressNotificationParam, RequestParamsMeta, ServerPeerInfo, ServerResult,
 };
-use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RunningService, ServiceError};
+use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::{Map, Value};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::callers::{Caller, Callers};
-use crate::config::{ServerConfig, Transport};
-use crate::handler::{Handler, log_level_request};
-use crate::handshake::Era;
+use crate::calls::{CallError, Routes};
+use crate::changes::Changes;
+use crate::handler::log_level_request;
+use crate::handshake::{Era, Service};
 use crate::http;
 use crate::inputs::{Given, Inputs, MAX_ROUNDS};
-use crate::launch::Launch;
 use crate::offer::{Offer, ServerInfo, ToolList, add_prompts, instructions};
 use crate::program::Program;
 use crate::query::Query;
 use crate::remarks::Remarks;
-use crate::state::Failure;
 
 /// However much progress a call reports.
 const LONGEST_CALL: Duration = Duration::from_secs(30 * 60);
 /// How long telling a server of a cancelled call may take.
 pub const CANCEL_GRACE: Duration = Duration::from_millis(100);
-/// Lines of a server's log that are kept.
-const MAX_LOG: usize = 200;
 const MAX_PAGES: usize = 200;
 /// Before a request without effects is sent a second time.
 pub const REPEAT_PAUSE: Duration = Duration::from_millis(500);
@@ -48,10 +47,12 @@ enum Counterpart {
 /// A connection whose handshake is done.
 pub struct Connection {
     /// Taken when the connection is closed.
-    service: tokio::sync::Mutex<Option<RunningService<RoleClient, Handler>>>,
+    service: tokio::sync::Mutex<Option<Service>>,
     peer: Peer<RoleClient>,
     progress: Arc<Routes>,
-    pub list_changed: Arc<Notify>,
+    changes: Changes,
+    /// Hears of changes where the server has to be asked for them.
+    listening: AbortHandle,
     callers: Arc<Callers>,
     counterpart: Counterpart,
     remarks: Remarks,
@@ -60,94 +61,20 @@ pub struct Connection {
     timeout: Duration,
 }
 
-/// Who hears of the progress of which call.
-#[derive(Default)]
-pub struct Routes(Mutex<HashMap<NumberOrString, mpsc::UnboundedSender<ProgressNotificationParam>>>);
-
-/// Why a request has no result.
-#[derive(Debug)]
-pub enum CallError {
-    /// The server refused it.
-    Refused {
-        code: i32,
-        message: String,
-    },
-    Aborted,
-    TimedOut(Duration),
-    /// The connection is gone; the text says what is known.
-    Lost(String),
-    /// What the server sent is no answer.
-    Unusable(String),
-}
-
-impl CallError {
-    /// Whether the same request may succeed a moment later.
-    pub fn is_passing(&self) -> bool {
-        matches!(self, CallError::Lost(_))
-    }
-}
-
-impl Routes {
-    /// Passes a report on; reports of calls that have ended are dropped.
-    pub fn pass(&self, progress: ProgressNotificationParam) {
-        if let Some(route) = self.all().get(&progress.progress_token.0) {
-            let _ = route.send(progress);
-        }
-    }
-
-    fn all(
-        &self,
-    ) -> std::sync::MutexGuard<'_, HashMap<NumberOrString, mpsc::UnboundedSender<ProgressNotificationParam>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Connection {
-    /// Connects to a server: starts its program if it has one, and shakes hands.
-    /// What it spoke last is tried first.
-    pub async fn open(
-        config: &ServerConfig,
-        launch: &Launch,
-        inputs: Arc<Inputs>,
-        last: Option<Era>,
-    ) -> Result<Connection, Failure> {
-        let (progress, list_changed) = (Arc::<Routes>::default(), Arc::new(Notify::new()));
-        let callers = Arc::<Callers>::default();
-        callers.join(&inputs);
-        let log = Remarks::ring(MAX_LOG);
-        let handler = Handler {
-            inputs,
-            callers: callers.clone(),
-            progress: progress.clone(),
-            list_changed: list_changed.clone(),
-            log: log.clone(),
-        };
-        let handler = || handler.clone();
-        let (service, counterpart, remarks) = match &config.transport {
-            Transport::Stdio(stdio) => {
-                let program = Program::start(config, stdio, launch).await?;
-                let service = program.shake_hands(config, last, handler).await?;
-                let remarks = program.remarks.clone();
-                (service, Counterpart::Program(program), remarks)
-            }
-            Transport::Remote(remote) => {
-                let target = http::Target::resolve(config, remote, launch).await?;
-                let remarks = target.remarks.clone();
-                let (service, session) = http::connect(target, config, remote.is_sse, last, handler).await?;
-                (service, Counterpart::Address(session), remarks)
-            }
-        };
-        Ok(Connection {
-            peer: service.peer().clone(),
-            service: tokio::sync::Mutex::new(Some(service)),
-            progress,
-            list_changed,
-            callers,
-            counterpart,
-            remarks,
-            log,
-            timeout: config.timeout,
-        })
+    /// Notes that another session uses the connection; `false` if none may.
+    pub fn join(&self, inputs: &Arc<Inputs>) -> bool {
+        self.callers.join(inputs)
+    }
+
+    /// Leaves the connection to those who use it: whoever wants the server from now on gets another one.
+    pub fn retire(&self) {
+        self.callers.retire();
+    }
+
+    /// Tells of every change of what the server offers from now on.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     /// Asks a server of the older era to log what is worth a warning. One that refuses logs what it likes.
@@ -386,8 +313,12 @@ impl Connection {
         self.remarks.last(n_lines).into_iter().chain(logged).collect()
     }
 
-    /// Ends the connection and what is behind it.
-    pub async fn close(&self) {
+    /// Ends the connection and what is behind it, unless other sessions use it.
+    pub async fn close(&self, inputs: &Arc<Inputs>) {
+        if !self.callers.leave(inputs) {
+            return;
+        }
+        self.listening.abort();
         if let Some(mut service) = self.service.lock().await.take() {
             let _ = service.close_with_timeout(CANCEL_GRACE).await;
         }

@@ -16,10 +16,10 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
-use tokio::sync::Notify;
 
 use crate::callers::{Caller, Callers};
-use crate::connection::Routes;
+use crate::calls::Routes;
+use crate::changes::{self, Changes};
 use crate::inputs::Inputs;
 use crate::questions::Reaction;
 use crate::remarks::Remarks;
@@ -34,7 +34,7 @@ pub struct Handler {
     pub inputs: Arc<Inputs>,
     pub callers: Arc<Callers>,
     pub progress: Arc<Routes>,
-    pub list_changed: Arc<Notify>,
+    pub changes: Changes,
     /// Gets what the server logs.
     pub log: Remarks,
 }
@@ -131,15 +131,15 @@ impl ClientHandler for Handler {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.list_changed.notify_one();
+        changes::note(&self.changes);
     }
 
     async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.list_changed.notify_one();
+        changes::note(&self.changes);
     }
 
     async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.list_changed.notify_one();
+        changes::note(&self.changes);
     }
 
     async fn on_custom_notification(

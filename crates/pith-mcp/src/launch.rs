@@ -18,6 +18,7 @@ use tokio::process::Command;
 use crate::answers::Answers;
 use crate::config::{OAuth, Resolved, ServerConfig, Stdio, Unresolved, Variables, resolve};
 use crate::environment::inherited;
+use crate::pool::Pool;
 use crate::questions::User;
 use crate::remarks::Remarks;
 use crate::sampling::Sample;
@@ -30,6 +31,9 @@ const MAX_VALUE: u64 = 64 * 1024;
 /// Where and with what servers run.
 pub struct Launch {
     pub jobs: Arc<Jobs>,
+    /// Where programs are that other sessions of the process use, too, and what those run in; `None` if this one shares
+    /// nothing.
+    pub pool: Option<(Pool, Arc<Jobs>)>,
     /// What the programs are held to.
     pub sandbox: CurrentSandbox,
     pub environment: Environment,
@@ -55,6 +59,13 @@ pub struct Launch {
     pub is_approved: bool,
 }
 
+/// A program that can be started.
+pub struct Prepared {
+    pub command: CommandLine,
+    /// What nobody may read in its remarks.
+    secrets: Vec<String>,
+}
+
 /// A program that was started.
 pub struct Launched {
     pub pipes: Piped,
@@ -63,14 +74,14 @@ pub struct Launched {
 }
 
 impl Launch {
-    /// Starts the program of a server.
-    pub async fn start(&self, config: &ServerConfig, stdio: &Stdio) -> Result<Launched, Failure> {
+    /// Resolves the values of a server's program.
+    pub async fn prepare(&self, config: &ServerConfig, stdio: &Stdio) -> Result<Prepared, Failure> {
         let values = Values { launch: self, config };
         let mut environment = inherited(&self.environment, &self.hidden, stdio.inherits_env);
         let mut secrets = Vec::new();
         for (name, written) in &stdio.env {
             let value = values.resolve(written).await?;
-            if is_secret_name(name) || is_secret_reference(written) {
+            if is_secret_name(name) {
                 self.secrets.remember(&value);
             }
             secrets.push(value.clone());
@@ -101,17 +112,18 @@ impl Launch {
             environment: environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
             confinement: None,
         };
+        Ok(Prepared { command, secrets })
+    }
+
+    /// Starts a program.
+    pub fn start(&self, prepared: Prepared, jobs: &Arc<Jobs>) -> Result<Launched, Failure> {
+        let Prepared { command, secrets } = prepared;
         let program = command.program.display().to_string();
-        let confined = self.sandbox.confine(command, &self.jobs, Passed::Chosen);
-        let started = confined.and_then(|command| self.jobs.spawn_piped(command));
+        let confined = self.sandbox.confine(command, jobs, Passed::Chosen);
+        let started = confined.and_then(|command| jobs.spawn_piped(command));
         let pipes = started.map_err(|error| Failure::failed(format!("cannot start {program}: {error}")))?;
         Ok(Launched { pipes, remarks: Remarks::hiding(&secrets, &self.secrets) })
     }
-}
-
-/// Whether a value comes from a command, or from a variable whose name says what it holds.
-fn is_secret_reference(written: &str) -> bool {
-    written.starts_with('!') || (written.contains('$') && is_secret_name(written))
 }
 
 /// Resolves the texts of one entry.
@@ -126,7 +138,7 @@ impl Values<'_> {
         let Launch { environment, cwd, answers, user, secrets, .. } = self.launch;
         let mut inputs = HashMap::new();
         let resolved = loop {
-            match resolve(text, &Variables { environment, cwd, inputs: &inputs }) {
+            match resolve(text, &Variables { environment, cwd, inputs: &inputs, secrets }) {
                 Ok(resolved) => break resolved,
                 Err(Unresolved::Input(id)) => {
                     let value = answers.value(self.config, &id, environment, user.as_deref(), secrets).await?;
@@ -142,7 +154,11 @@ impl Values<'_> {
                     "its file runs a command for a value (!); files of a project may do that only with --approve",
                 ))
             }
-            Resolved::Command(command) => self.output_of(&command).await,
+            Resolved::Command(command) => {
+                let value = self.output_of(&command).await?;
+                secrets.remember(&value);
+                Ok(value)
+            }
         }
     }
 
@@ -174,6 +190,7 @@ impl Values<'_> {
             child.wait().await
         };
         match tokio::time::timeout(VALUE_TIMEOUT, run).await {
+            Ok(Ok(status)) if status.success() && output.trim().is_empty() => Err(failed("printed nothing".to_owned())),
             Ok(Ok(status)) if status.success() => Ok(output.trim().to_owned()),
             Ok(Ok(status)) => Err(failed(format!("failed: {status}"))),
             Ok(Err(error)) => Err(failed(format!("failed: {error}"))),

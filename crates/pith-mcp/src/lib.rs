@@ -17,6 +17,8 @@ pub mod config;
 // A running server.
 mod answers;
 mod callers;
+mod calls;
+mod changes;
 mod connection;
 mod environment;
 mod frames;
@@ -26,6 +28,7 @@ mod http;
 mod inputs;
 mod launch;
 mod oauth;
+mod pool;
 mod program;
 mod questions;
 mod remarks;
@@ -43,11 +46,13 @@ mod resources;
 mod result;
 mod schema;
 
-pub use connection::{CallError, Connection};
+pub use calls::CallError;
+pub use connection::Connection;
 #[doc(hidden)]
 pub use frames::answer_to_line;
 pub use oauth::{DeviceCode, Means};
 pub use offer::Offer;
+pub use pool::Pool;
 pub use questions::User;
 pub use rmcp::model::ProgressNotificationParam as Progress;
 pub use sampling::{Sample, SampleRequest};

@@ -1,19 +1,20 @@
 //! A server that is a program: its process, its pipes, what it writes beside the protocol, its end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use pith_tools::process::Job;
+use pith_tools::process::{Job, Jobs};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::unix::pipe;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{ServerConfig, Stdio};
+use crate::config::ServerConfig;
 use crate::connection::CANCEL_GRACE;
 use crate::handler::Handler;
 use crate::handshake::{self, Era, Refusal, Service};
-use crate::launch::Launch;
+use crate::launch::{Launch, Prepared};
 use crate::remarks::Remarks;
 use crate::state::Failure;
 use crate::stdio::Pipes;
@@ -40,8 +41,8 @@ pub struct Program {
 
 impl Program {
     /// Starts the program of a server.
-    pub async fn start(config: &ServerConfig, stdio: &Stdio, launch: &Launch) -> Result<Program, Failure> {
-        let launched = launch.start(config, stdio).await?;
+    pub fn start(prepared: Prepared, launch: &Launch, jobs: &Arc<Jobs>) -> Result<Program, Failure> {
+        let launched = launch.start(prepared, jobs)?;
         let (piped, remarks) = (launched.pipes, launched.remarks);
         let pipes = Pipes::new(piped.output, piped.input, remarks.clone());
         let errors_read = CancellationToken::new();

@@ -15,8 +15,9 @@ use tracing::info;
 
 use crate::cache::Cache;
 use crate::callers::Caller;
+use crate::calls::CallError;
 use crate::config::{Lifecycle, ServerConfig};
-use crate::connection::{CallError, Connection, REPEAT_PAUSE};
+use crate::connection::{Connection, REPEAT_PAUSE};
 use crate::handshake::Era;
 use crate::inputs::Inputs;
 use crate::launch::Launch;
@@ -245,17 +246,17 @@ impl Server {
         let began = Instant::now();
         let last = self.inner().offer.as_ref().map(|offer| Era::of(&offer.protocol_version));
         let opened = match Connection::open(&self.config, &self.launch, self.inputs.clone(), last).await {
-            Ok(connection) => match connection.offer().await {
-                Ok(offer) => Ok((Arc::new(connection), offer)),
-                Err(error) => {
-                    connection.close().await;
+            Ok(connection) => match (connection.changes(), connection.offer().await) {
+                (changes, Ok(offer)) => Ok((connection, changes, offer)),
+                (_, Err(error)) => {
+                    connection.close(&self.inputs).await;
                     Err(Failure::failed(format!("its tools cannot be listed: {error}")))
                 }
             },
             Err(failure) => Err(failure),
         };
         match opened {
-            Ok((connection, (offer, problems))) => {
+            Ok((connection, changes, (offer, problems))) => {
                 info!(target: "pith::mcp", server = self.config.name, time = ?began.elapsed(), "ready");
                 self.cache.write(&self.config, &offer);
                 {
@@ -266,7 +267,7 @@ impl Server {
                     self.learn(&mut inner, offer, problems);
                     self.enter(&mut inner, State::Ready, None);
                 }
-                self.watch(connection).await;
+                self.watch(connection, changes).await;
             }
             Err(failure) => {
                 info!(target: "pith::mcp", server = self.config.name, why = failure.why, "not started");
@@ -307,6 +308,13 @@ impl Server {
         self.updates.offers_changed();
     }
 
+    /// Gives up the running server, also if other sessions use it; the next start brings another one.
+    pub fn retire(&self) {
+        if let Some(connection) = &self.inner().connection {
+            connection.retire();
+        }
+    }
+
     /// Ends the server, and a sign-in that waits; it is started again by whoever needs it.
     pub async fn stop(&self) {
         self.inner().sign_in.cancel();
@@ -331,7 +339,7 @@ impl Server {
             inner.connection.take()
         };
         if let Some(connection) = connection {
-            connection.close().await;
+            connection.close(&self.inputs).await;
         }
     }
 
@@ -366,15 +374,4 @@ pub enum NeedsStart {
     InBackground,
     /// Its tools are not known.
     ForTools,
-}
-
-impl std::fmt::Display for CallError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            CallError::Refused { code, message } => write!(f, "{message} ({code})"),
-            CallError::Aborted => f.write_str(ABORTED),
-            CallError::TimedOut(limit) => write!(f, "no answer within {} s", limit.as_secs_f64()),
-            CallError::Lost(why) | CallError::Unusable(why) => f.write_str(why),
-        }
-    }
 }

@@ -22,6 +22,7 @@ use crate::cache::Cache;
 use crate::config::{Exposure, Given, Lifecycle, Places, Read, Registered, ServerConfig, is_same, read_all, read_host};
 use crate::launch::Launch;
 use crate::names::name_all;
+use crate::pool::Pool;
 use crate::questions::User;
 use crate::resources::{self, ResourceTool};
 use crate::sampling::Sample;
@@ -43,6 +44,8 @@ pub struct Options {
     pub web: Web,
     /// Guards the programs.
     pub supervisor: Option<Supervisor>,
+    /// The programs that sessions of this process share, if this one does.
+    pub pool: Option<Pool>,
     /// What the programs are held to.
     pub sandbox: CurrentSandbox,
     /// Is told whenever the state of a server has changed.
@@ -249,6 +252,10 @@ impl Servers {
         let cwd = collection.cwd.clone();
         let launch = Arc::new(Launch {
             jobs: shared.jobs.clone(),
+            pool: shared.options.pool.clone().map(|pool| {
+                let jobs = pool.jobs(shared.options.supervisor.as_ref());
+                (pool, jobs)
+            }),
             sandbox: shared.options.sandbox.clone(),
             environment: shared.options.places.environment.clone(),
             web: shared.options.web.clone(),

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         "stubborn" => stay(log.as_deref()),
         _ => {}
     }
-    Server { behaviour: behaviour.to_owned(), log, n_lists: 0, has_news: false, asking: None }.serve()
+    Server { behaviour: behaviour.to_owned(), log, n_lists: 0, has_news: false, asking: None, listening: None }.serve()
 }
 
 fn write(line: &str) {
@@ -102,6 +102,8 @@ struct Server {
     has_news: bool,
     /// The call that waits for an answer of the user.
     asking: Option<Value>,
+    /// The request of a client of the newer era to be told of changes.
+    listening: Option<Value>,
 }
 
 impl Server {
@@ -109,12 +111,7 @@ impl Server {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
             let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
             let method = message["method"].as_str().unwrap_or_default().to_owned();
-            if let Some(log) = &self.log
-                && self.behaviour != "stubborn"
-            {
-                let appended = std::fs::OpenOptions::new().append(true).create(true).open(log);
-                let _ = appended.and_then(|mut file| writeln!(file, "{line}"));
-            }
+            self.note(&line);
             let id = message["id"].clone();
             if method.is_empty() && id == "q1" {
                 let text = message.get("result").unwrap_or(&message["error"]).to_string();
@@ -129,10 +126,33 @@ impl Server {
                 }
             }
         }
+        self.note("ended");
         if self.behaviour == "stubborn" {
             std::thread::sleep(Duration::from_secs(600));
         }
         ExitCode::SUCCESS
+    }
+
+    /// Tells the test what happened.
+    fn note(&self, line: &str) {
+        if let Some(log) = &self.log
+            && self.behaviour != "stubborn"
+        {
+            let appended = std::fs::OpenOptions::new().append(true).create(true).open(log);
+            let _ = appended.and_then(|mut file| writeln!(file, "{line}"));
+        }
+    }
+
+    fn is_modern(&self) -> bool {
+        self.behaviour.starts_with("modern")
+    }
+
+    /// Tells the client something, with the request that asked for it.
+    fn tell(&self, method: &str, mut params: Value) {
+        if let Some(id) = &self.listening {
+            params["_meta"] = json!({"io.modelcontextprotocol/subscriptionId": id});
+        }
+        write(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
     fn send(&self, id: &Value, member: &str, value: Value) {
@@ -149,14 +169,14 @@ impl Server {
     fn answer(&mut self, method: &str, message: &Value) -> Option<Result<Value, (i32, String)>> {
         let version = if self.behaviour == "future" { "2999-01-01" } else { LEGACY };
         Some(match method {
-            "initialize" if self.behaviour == "modern" => Err((-32601, "no initialize here".to_owned())),
+            "initialize" if self.is_modern() => Err((-32601, "no initialize here".to_owned())),
             "initialize" => Ok(json!({
                 "protocolVersion": version, "capabilities":
                     {"tools": {"listChanged": true}, "prompts": {"listChanged": true}, "resources": {}, "logging": {}},
                 "serverInfo": {"name": "test", "version": "1"}, "instructions": "Be kind.",
             })),
-            "server/discover" if self.behaviour == "modern" => Ok(json!({
-                "supportedVersions": [MODERN], "capabilities": {"tools": {}}, "resultType": "complete",
+            "server/discover" if self.is_modern() => Ok(json!({
+                "supportedVersions": [MODERN], "capabilities": {"tools": {"listChanged": true}}, "resultType": "complete",
                 "serverInfo": {"name": "test", "version": "1"}, "ttlMs": 0, "cacheScope": "private",
             })),
             "tools/list" => Ok(self.tools(message)),
@@ -178,6 +198,12 @@ impl Server {
                 let params = json!({"level": "warning", "logger": "db", "data": {"slow": "secret-token"}});
                 write(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params}).to_string());
                 Ok(json!({}))
+            }
+            "subscriptions/listen" if self.is_modern() => {
+                self.listening = Some(message["id"].clone());
+                let filter = &message["params"]["notifications"];
+                self.tell("notifications/subscriptions/acknowledged", json!({ "notifications": filter }));
+                return None;
             }
             "ping" if self.behaviour == "mute" => return None,
             "ping" => Ok(json!({})),
@@ -205,7 +231,7 @@ impl Server {
         }
         let names = ["echo", "environment", "slow", "die", "flood", "fail", "odd", "grow", "ask", "sample"];
         let mut tools: Vec<Value> = names.iter().map(|name| tool(name)).collect();
-        if self.n_lists > 1 && self.behaviour == "grows" {
+        if self.n_lists > 1 && self.behaviour.ends_with("grows") {
             tools.push(tool("more"));
         }
         tools.push(json!({"name": "typed", "inputSchema": {"type": "object", "oneOf": [{"required": ["a"]},
@@ -251,11 +277,11 @@ impl Server {
             "ask" | "sample" if params.get("inputResponses").is_some() => {
                 text(&format!("{} {}", params["inputResponses"], params["requestState"]))
             }
-            "ask" if self.behaviour == "modern" => {
+            "ask" if self.is_modern() => {
                 json!({"resultType": "input_required", "requestState": "state-1", "inputRequests": {
                     "who": {"method": "elicitation/create", "params": form()}, "where": {"method": "roots/list"}}})
             }
-            "sample" if self.behaviour == "modern" => {
+            "sample" if self.is_modern() => {
                 json!({"resultType": "input_required", "requestState": "state-1", "inputRequests": {
                     "model": {"method": "sampling/createMessage", "params": sampling()}}})
             }
@@ -269,9 +295,7 @@ impl Server {
                 text("grown")
             }
             "grow" => {
-                (0..5).for_each(|_| {
-                    write(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}).to_string());
-                });
+                (0..5).for_each(|_| self.tell("notifications/tools/list_changed", json!({})));
                 text("grown")
             }
             other => return Some(Err((-32602, format!("no tool {other}")))),

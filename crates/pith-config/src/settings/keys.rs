@@ -110,6 +110,7 @@ const KEYS: &[Key] = &[
     key("acp.clientFs", Kind::Flag),
     user_key("acp.clientTerminal", Kind::Flag),
     key("mcp.startupWait", Kind::Seconds),
+    key("mcp.share", Kind::Flag),
     key("tools.root", Kind::Texts),
     key("sandbox.enabled", Kind::Flag),
     key("sandbox.profile", Kind::Word(&SANDBOX_PROFILES)),

@@ -11,11 +11,13 @@ pub struct Mcp {
     /// How long the first request waits for servers whose tools are not known. Seconds in the file.
     #[serde(deserialize_with = "seconds")]
     pub startup_wait: Duration,
+    /// Whether sessions of one process use the same program of a server.
+    pub share: bool,
 }
 
 impl Default for Mcp {
     fn default() -> Self {
-        Mcp { startup_wait: Duration::from_secs(10) }
+        Mcp { startup_wait: Duration::from_secs(10), share: false }
     }
 }
 

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pith_agent::is_named_by;
 use pith_protocol::fields::type_name;
 use serde_json::Value;
 
+use super::exposure::{Exposure, exposure_named};
 use super::fields::Fields;
 use super::oauth::OAuth;
 use super::prompted::Prompted;
@@ -88,15 +88,6 @@ pub struct Remote {
     pub oauth: Option<OAuth>,
     /// The transport of 2024-11-05 and no other.
     pub is_sse: bool,
-}
-
-/// How the model learns of a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exposure {
-    Auto,
-    Direct,
-    Deferred,
-    Hidden,
 }
 
 /// When a server runs.
@@ -367,36 +358,6 @@ impl Entry<'_> {
                 Err(format!("protocolVersion: expected one of \"auto\", \"legacy\", \"2026-07-28\", got \"{other}\""))
             }
         }
-    }
-}
-
-fn exposure_named(word: &str) -> Result<Exposure, String> {
-    match word {
-        "auto" => Ok(Exposure::Auto),
-        "direct" => Ok(Exposure::Direct),
-        "deferred" | "codemode" | "codemode-deferred" => Ok(Exposure::Deferred),
-        "hidden" => Ok(Exposure::Hidden),
-        other => Err(format!("expected one of \"auto\", \"direct\", \"deferred\", \"hidden\", got \"{other}\"")),
-    }
-}
-
-impl ServerConfig {
-    /// Whether the model may have a tool at all.
-    pub fn offers(&self, tool: &str) -> bool {
-        let is_included = self.include.as_ref().is_none_or(|names| names.iter().any(|name| is_named_by(name, tool)));
-        let is_excluded = self.exclude.iter().any(|name| is_named_by(name, tool));
-        is_included && !is_excluded && self.exposure_of(tool) != Exposure::Hidden
-    }
-
-    /// Whether the user has approved all calls of a tool.
-    pub fn approves(&self, tool: &str) -> bool {
-        self.approved.iter().any(|name| is_named_by(name, tool))
-    }
-
-    /// How the model learns of a tool.
-    pub fn exposure_of(&self, tool: &str) -> Exposure {
-        let own = self.tool_exposure.iter().find(|(name, _)| is_named_by(name, tool));
-        own.map_or(self.exposure, |(_, exposure)| *exposure)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What users configure: which servers there are, and how each is reached.
 
 mod entry;
+mod exposure;
 mod fields;
 mod imports;
 mod known;
@@ -10,9 +11,8 @@ mod registered;
 mod sources;
 mod values;
 
-pub use entry::{
-    EntryError, Exposure, Lifecycle, Protocol, Remote, SamplingConsent, ServerConfig, Stdio, Transport, read_entry,
-};
+pub use entry::{EntryError, Lifecycle, Protocol, Remote, SamplingConsent, ServerConfig, Stdio, Transport, read_entry};
+pub use exposure::Exposure;
 pub use imports::Program as ImportedProgram;
 pub use known::KnownServers;
 pub use oauth::OAuth;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use pith_config::Environment;
+use pith_secrets::{Secrets, is_secret_name};
 
 /// Why a text has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,6 +23,8 @@ pub struct Variables<'a> {
     pub cwd: &'a Path,
     /// What is known of `${input:ID}`.
     pub inputs: &'a HashMap<String, String>,
+    /// Learns the values of variables whose names say that nobody may read them.
+    pub secrets: &'a Secrets,
 }
 
 /// A text with its variables replaced, or the command whose output is the value.
@@ -49,7 +52,7 @@ impl Variables<'_> {
         if let Some(name) = text.strip_prefix("$env:")
             && is_name(name)
         {
-            return self.environment.get(name).ok_or_else(|| Unresolved::Variable(name.to_owned()));
+            return self.variable(name).ok_or_else(|| Unresolved::Variable(name.to_owned()));
         }
         let (mut replaced, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once("${") {
@@ -70,6 +73,14 @@ impl Variables<'_> {
         Ok(replaced)
     }
 
+    fn variable(&self, name: &str) -> Option<String> {
+        let value = self.environment.get(name)?;
+        if is_secret_name(name) {
+            self.secrets.remember(&value);
+        }
+        Some(value)
+    }
+
     fn value(&self, inside: &str) -> Result<String, Unresolved> {
         match inside {
             "workspaceFolder" => return Ok(self.cwd.to_string_lossy().into_owned()),
@@ -84,7 +95,7 @@ impl Variables<'_> {
             Some((name, default)) => (name, Some(default)),
             None => (inside, None),
         };
-        let value = self.environment.get(name).or_else(|| default.map(str::to_owned));
+        let value = self.variable(name).or_else(|| default.map(str::to_owned));
         value.ok_or_else(|| Unresolved::Variable(name.to_owned()))
     }
 }
@@ -100,7 +111,8 @@ mod tests {
     fn resolved(text: &str) -> Result<Resolved, Unresolved> {
         let environment = Environment::of("/home/u", [("TOKEN", "secret")]);
         let inputs = HashMap::from([("github-key".to_owned(), "${TOKEN}".to_owned())]);
-        resolve(text, &Variables { environment: &environment, cwd: Path::new("/project"), inputs: &inputs })
+        let (cwd, secrets) = (Path::new("/project"), &Secrets::default());
+        resolve(text, &Variables { environment: &environment, cwd, inputs: &inputs, secrets })
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, info};
 
@@ -21,7 +22,7 @@ const MAX_MISSES: u32 = 2;
 
 impl Server {
     /// Serves what happens to a running server outside of calls: its end, changed lists, a long silence.
-    pub(super) async fn watch(self: &Arc<Self>, connection: Arc<Connection>) {
+    pub(super) async fn watch(self: &Arc<Self>, connection: Arc<Connection>, mut changes: watch::Receiver<u64>) {
         let (mut warnings, mut has_asked) = (pin!(connection.ask_for_warnings()), false);
         let (mut silent, mut is_silent) = (pin!(self.until_silent(&connection)), false);
         loop {
@@ -32,10 +33,12 @@ impl Server {
                 () = &mut silent => {
                     info!(target: "pith::mcp", server = self.config.name, "does not answer pings");
                     is_silent = true;
+                    connection.retire();
                     break;
                 }
-                () = connection.list_changed.notified() => {
+                Ok(()) = changes.changed() => {
                     sleep(LIST_CHANGE_QUIET).await;
+                    changes.mark_unchanged();
                     if let Ok((offer, problems)) = connection.offer().await {
                         self.cache.write(&self.config, &offer);
                         self.learn(&mut self.inner(), offer, problems);
@@ -62,7 +65,7 @@ impl Server {
                 self.enter(&mut inner, State::Idle, None);
             }
         }
-        connection.close().await;
+        connection.close(&self.inputs).await;
         if is_silent {
             // Starts a task of its own, which takes the place of this one.
             let _ = self.step(Wanted::Used, false);

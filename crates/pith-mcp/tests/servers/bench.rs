@@ -8,7 +8,7 @@ use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
 use pith_ai::Web;
 use pith_config::{AgentDir, Environment, Layout};
 use pith_mcp::config::{Given, Places};
-use pith_mcp::{Options, Sample, Servers, State, User};
+use pith_mcp::{Options, Pool, Sample, Servers, State, User};
 use pith_protocol::host::{UiAnswer, UiMethod};
 use pith_tools::process::{SUPERVISOR_ARGUMENT, Supervisor};
 use serde_json::{Map, Value, json};
@@ -35,7 +35,7 @@ where
 }
 
 pub struct Bench {
-    pub directory: tempfile::TempDir,
+    pub directory: Arc<tempfile::TempDir>,
     pub servers: Servers,
 }
 
@@ -68,6 +68,17 @@ impl Bench {
         user: Option<Arc<dyn User>>,
         sample: Option<Sample>,
     ) -> Bench {
+        Bench::sharing(Arc::new(directory), servers, user, sample, None)
+    }
+
+    /// A session that shares its servers with others.
+    pub fn sharing(
+        directory: Arc<tempfile::TempDir>,
+        servers: Value,
+        user: Option<Arc<dyn User>>,
+        sample: Option<Sample>,
+        pool: Option<Pool>,
+    ) -> Bench {
         let path = std::env::var("PATH").expect("a PATH");
         let environment = Environment::of(
             directory.path(),
@@ -85,6 +96,7 @@ impl Bench {
             hidden: Box::new(|| vec!["ANTHROPIC_API_KEY".to_owned()]),
             secrets: Arc::default(),
             web: Web::default().patient(),
+            pool,
             sandbox: pith_tools::sandbox::CurrentSandbox::default(),
             supervisor: Some(Supervisor { program: program().into(), argument: SUPERVISOR_ARGUMENT.into() }),
             report: Arc::new(|_| {}),

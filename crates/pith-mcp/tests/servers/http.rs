@@ -21,6 +21,8 @@ enum Kind {
     /// Every answer as JSON, no sessions, no stream of notices.
     Plain,
     Modern,
+    /// Of the newer era, with news for those who listen.
+    Tells,
     /// The transport of 2024-11-05.
     Sse,
     /// 401 without a certain token.
@@ -200,6 +202,20 @@ impl HttpServer {
                 writer.write_all(b"id: call-1\nretry: 1\ndata:\n\nid: call-9\ndata: {\"cut").await?;
                 Err(std::io::ErrorKind::Other.into())
             }
+            (Kind::Tells, _) if called == "subscriptions/listen" => {
+                head(writer, "200 OK", &["content-type: text/event-stream", "connection: close"]).await?;
+                let (sender, mut events) = mpsc::unbounded_channel();
+                let params = json!({"notifications": request.body["params"]["notifications"], "_meta": of(id)});
+                let told =
+                    json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params});
+                writer.write_all(format!("data: {told}\n\n").as_bytes()).await?;
+                *self.unsent.lock().expect("no panic") = Some(id.clone());
+                self.streams.lock().expect("no panic").push(sender);
+                while let Some(event) = events.recv().await {
+                    writer.write_all(format!("data: {event}\n\n").as_bytes()).await?;
+                }
+                Err(std::io::ErrorKind::Other.into())
+            }
             (Kind::Legacy, _) if called != "server/discover" => {
                 let id = format!("mcp-session-id: {session}");
                 head(writer, "200 OK", &["content-type: text/event-stream", "connection: close", &id]).await?;
@@ -242,10 +258,13 @@ impl HttpServer {
         let id = &request.body["id"];
         let tool = |name: &str| json!({"name": name, "inputSchema": {"properties": {"text": {"type": "string", "x-mcp-header": "Text"}}}});
         let result = match called {
-            "initialize" if self.kind == Kind::Modern => Value::Null,
+            "initialize" if matches!(self.kind, Kind::Modern | Kind::Tells) => Value::Null,
             "initialize" => {
                 json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "resources": {}}})
             }
+            "server/discover" if self.kind == Kind::Tells => json!({
+                "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": true}},
+                "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}),
             "server/discover" if self.kind == Kind::Modern => json!({
                 "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete",
                 "ttlMs": 0, "cacheScope": "private", "serverInfo": {"name": "test", "version": "1"}}),
@@ -412,6 +431,7 @@ async fn addresses_that_are_no_servers_say_why() {
     let plain = json!({"url": "http://example.com/mcp", "bearerToken": "let-me-in-please"});
     let open = "url: http:// would show the credentials to everybody on the way; use https://";
     check(Kind::Plain, plain, State::Failed, open).await;
+    check(Kind::Plain, json!({"url": "http://a-token@example.com/mcp"}), State::Failed, open).await;
     check(
         Kind::Plain,
         json!({"url": "${MY_SECRET}://a"}),
@@ -461,6 +481,35 @@ async fn notices_between_calls_are_heard() {
     while lists(&server) == before {
         log.changed().await.expect("the server lives");
     }
+    bench.servers.close().await;
+}
+
+/// Says to which request of a client a notice belongs.
+fn of(request: &Value) -> Value {
+    json!({ "io.modelcontextprotocol/subscriptionId": request })
+}
+
+#[tokio::test]
+async fn servers_of_the_newer_era_are_listened_to_and_again_when_the_stream_was_cut() {
+    let server = HttpServer::start(Kind::Tells).await;
+    let bench = server.bench(json!({}));
+    bench.connect().await;
+    assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
+    while server.streams.lock().expect("no panic").is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let has = |called: &'static str, n: usize| {
+        move |log: &Vec<String>| log.iter().filter(|line| line.ends_with(called)).count() == n
+    };
+    let request = server.unsent.lock().expect("no panic").take().expect("the client listens");
+    let change =
+        json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"_meta": of(&request)}});
+    server.notice(&change);
+    server.log.subscribe().wait_for(has("tools/list", 2)).await.expect("the server lives");
+    server.streams.lock().expect("no panic").clear();
+    server.log.subscribe().wait_for(has("subscriptions/listen", 2)).await.expect("the server lives");
+    // What changed in between nobody has told.
+    server.log.subscribe().wait_for(has("tools/list", 3)).await.expect("the server lives");
     bench.servers.close().await;
 }
 

@@ -5,5 +5,6 @@ mod http;
 mod prompts;
 mod questions;
 mod sampling;
+mod sharing;
 mod sign_in;
 mod stdio;

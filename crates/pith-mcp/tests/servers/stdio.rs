@@ -28,7 +28,7 @@ async fn a_server_is_started_by_its_first_call_once_its_tools_are_known() {
     bench.servers.find("s").expect("configured").stop().await;
     assert_eq!(bench.state(), State::Idle);
     // Another session of the same configuration knows the tools from the cache.
-    let cached = Bench { servers: again(&bench), directory: tempfile::tempdir().expect("a directory") };
+    let cached = Bench { servers: again(&bench), directory: tempfile::tempdir().expect("a directory").into() };
     assert!(!cached.servers.begin_work());
     assert_eq!((cached.servers.tools().len(), cached.state()), (11 + RESOURCE_TOOLS, State::Idle));
     let output = cached.call("echo", json!({"text": "hi"})).await;
@@ -120,6 +120,12 @@ async fn what_is_missing_before_the_start_is_named() {
     check(json!({"command": program(), "cwd": "none"}), State::Failed, "there is no directory").await;
     check(json!({"command": program(), "env": {"A": "${NOT_SET}"}}), State::Failed, "needs variable NOT_SET").await;
     check(json!({"command": program(), "args": ["${input:key}"]}), State::NeedsInput, "needs input key").await;
+    check(
+        json!({"command": program(), "env": {"A": "!true"}}),
+        State::Failed,
+        "the command for a value printed nothing",
+    )
+    .await;
     check(json!({"command": program(), "env": {"A": "!exit 3"}}), State::Failed, "the command for a value failed")
         .await;
 }
@@ -230,16 +236,21 @@ async fn all_pages_of_a_list_are_read_and_a_circle_ends() {
 }
 
 #[tokio::test]
-async fn changed_lists_are_asked_for_again() {
-    let bench = Bench::with("grows");
-    bench.connect().await;
-    let (n_tools, version) = (bench.servers.tools().len(), bench.servers.version());
-    bench.call("grow", json!({})).await;
-    while bench.servers.version() == version {
-        tokio::time::sleep(Duration::from_millis(10)).await;
+async fn changed_lists_are_asked_for_again_in_both_eras() {
+    for behaviour in ["grows", "modern-grows"] {
+        let bench = Bench::with(behaviour);
+        bench.connect().await;
+        while behaviour == "modern-grows" && !bench.log().contains("subscriptions/listen") {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let (n_tools, version) = (bench.servers.tools().len(), bench.servers.version());
+        bench.call("grow", json!({})).await;
+        while bench.servers.version() == version {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(bench.servers.tools().len(), n_tools + 1, "{behaviour}");
+        bench.servers.close().await;
     }
-    assert_eq!(bench.servers.tools().len(), n_tools + 1);
-    bench.servers.close().await;
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use pith_ai::{Registry, Web};
 use pith_config::{AgentDir, Diagnostic, Environment, Settings};
 use pith_ext::registry::McpServerInfo;
 use pith_mcp::config::{Given, KnownServers, Places, Registered, RegisteredServer};
-use pith_mcp::{Options, PendingSignIn, PromptCommand, Servers, Wanted};
+use pith_mcp::{Options, PendingSignIn, Pool, PromptCommand, Servers, Wanted};
 use pith_protocol::answers::{McpServer, McpServerState};
 use pith_secrets::Secrets;
 use pith_session::{FromMcp, McpInput, McpPage, McpPrompt, McpServers, McpSetup};
@@ -37,6 +37,17 @@ pub enum User {
     Forms,
 }
 
+impl User {
+    /// The user of a host that may be there, and may show whole forms.
+    pub fn of(is_there: bool, sees_forms: bool) -> Self {
+        match (is_there, sees_forms) {
+            (false, _) => User::Absent,
+            (true, false) => User::Dialogs,
+            (true, true) => User::Forms,
+        }
+    }
+}
+
 /// The servers, as the session uses them.
 struct SessionServers(Servers);
 
@@ -51,11 +62,14 @@ pub struct Surroundings<'a> {
     /// Further directories that the session works in.
     pub additional_roots: Vec<PathBuf>,
     pub user: User,
+    /// The programs of servers that sessions of this process share.
+    pub pool: Pool,
 }
 
 /// What a session gets to use MCP servers. Reads nothing.
 pub fn setup(cli: &Cli, surroundings: Surroundings<'_>) -> McpSetup {
-    let Surroundings { places, project, registry, settings, web, oversight, additional_roots, user } = surroundings;
+    let Surroundings { places, project, registry, settings, web, oversight, additional_roots, user, pool } =
+        surroundings;
     let is_trusted = move |cwd: &Path| project.lock().unwrap_or_else(PoisonError::into_inner).trusts(cwd);
     let hidden = move || registry.credential_variables();
     let (to_session, from_servers) = mpsc::unbounded_channel();
@@ -68,6 +82,7 @@ pub fn setup(cli: &Cli, surroundings: Surroundings<'_>) -> McpSetup {
         sample: Some(questions::sample(to_session)),
         additional_roots,
         startup_wait: settings.mcp.startup_wait,
+        pool: settings.mcp.share.then_some(pool),
         ..options(cli, places, Box::new(is_trusted), Box::new(hidden), oversight)
     });
     McpSetup { servers: Arc::new(SessionServers(servers)), from_servers }
@@ -100,6 +115,7 @@ fn options(
         supervisor: oversight.supervisor,
         sandbox: oversight.sandbox,
         report: Arc::new(|_| {}),
+        pool: None,
         user: None,
         sample: None,
         additional_roots: Vec::new(),
@@ -181,6 +197,7 @@ impl McpServers for SessionServers {
     fn reconnect(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
         let server = self.0.find(name)?;
         Some(Box::pin(async move {
+            server.retire();
             server.stop().await;
             // What comes of it is the state of the server.
             let _ = server.connect(Wanted::Asked).await;

@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pith_ai::select::Start;
-use pith_ai::{ClientOptions, Notice, Providers, Registry};
-use pith_config::settings::{self, LoadedSettings, Settings};
+use pith_ai::{Providers, Registry};
+use pith_config::settings::{self, LoadedSettings};
 use pith_config::{AgentDir, Environment};
 use pith_ext::Discovery;
 use pith_mcp::config::Places;
@@ -49,6 +49,7 @@ use crate::{permissions, warn};
 use model::{choose_model, scripts};
 use options::Choices;
 pub use shared::Shared;
+use shared::client_options;
 use tools::ToolMaker;
 
 /// Said where files of a project are left out.
@@ -97,6 +98,8 @@ pub struct OpenedSession {
     oversight: Oversight,
     /// Whether MCP servers can ask somebody.
     user: User,
+    /// The programs of MCP servers that sessions share.
+    mcp_pool: pith_mcp::Pool,
     telemetry: SessionTelemetry,
 }
 
@@ -224,11 +227,8 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         extension_flags,
         agent_dir,
         oversight,
-        user: match (has_user, shows_forms) {
-            (false, _) => User::Absent,
-            (true, false) => User::Dialogs,
-            (true, true) => User::Forms,
-        },
+        user: User::of(has_user, shows_forms),
+        mcp_pool: shared.mcp.clone(),
         telemetry,
     })
 }
@@ -272,11 +272,6 @@ pub fn agent_dir(dialect: &Dialect, environment: &Environment) -> AgentDir {
     AgentDir::locate(dialect.layout, environment)
 }
 
-fn client_options(settings: &Settings, registry: &Registry) -> ClientOptions {
-    let notice: Arc<dyn Fn(Notice) + Send + Sync> = Arc::new(|notice| warn(&format!("pith: {notice}")));
-    ClientOptions { notice: Some(notice), secrets: registry.secrets(), ..ClientOptions::from(settings) }
-}
-
 impl OpenedSession {
     /// Converts to the parts of the session, with the outbox its frames go to.
     pub fn into_parts(self, out: Box<dyn Outbox>) -> SessionParts {
@@ -305,6 +300,7 @@ impl OpenedSession {
             oversight: self.oversight,
             additional_roots: self.tool_maker.additional_roots.clone(),
             user: self.user,
+            pool: self.mcp_pool,
         };
         let mcp = mcp::setup(&self.cli, surroundings);
         let choices = self.choices;

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pith_ai::Clients;
+use pith_ai::{ClientOptions, Clients, Notice, Registry};
+use pith_config::Settings;
 
 use crate::project::TrustDecisions;
 use crate::telemetry::Exporter;
+use crate::warn;
 
 /// What the sessions of one process share. Cheap to clone; everything in it is created when first needed.
 #[derive(Clone, Default)]
@@ -16,6 +18,8 @@ pub struct Shared {
     /// Which directories are trusted: one question for each, whichever session asks it.
     pub(super) trust_decisions: TrustDecisions,
     pub(super) telemetry: Exporter,
+    /// Programs of MCP servers, where settings let sessions share them.
+    pub(super) mcp: pith_mcp::Pool,
 }
 
 impl Shared {
@@ -30,4 +34,10 @@ impl Shared {
         let new = || Arc::new(Clients::with_proxy(proxy.cloned()));
         clients.entry(proxy.cloned()).or_insert_with(new).clone()
     }
+}
+
+/// How models are reached, and who is told when that is odd.
+pub(super) fn client_options(settings: &Settings, registry: &Registry) -> ClientOptions {
+    let notice: Arc<dyn Fn(Notice) + Send + Sync> = Arc::new(|notice| warn(&format!("pith: {notice}")));
+    ClientOptions { notice: Some(notice), secrets: registry.secrets(), ..ClientOptions::from(settings) }
 }

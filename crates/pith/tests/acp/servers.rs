@@ -9,7 +9,7 @@ use crate::support::{Editor, text_of};
 
 /// A server in a few lines of shell: it answers what it must, and notes its process.
 const SERVER: &str = r#"#!/bin/sh
-echo "$$" > "$0.pid"
+echo "$$" >> "$0.pid"
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in
@@ -176,6 +176,33 @@ fn an_editor_shows_the_whole_form_of_a_server() {
     for action in ["decline", "cancel"] {
         let got = fill_in(forms(), |editor, asked| editor.reply(&asked, json!({"action": action})));
         assert_eq!(got, json!({"action": action}));
+    }
+}
+
+#[test]
+fn sessions_of_an_editor_share_a_server_if_settings_say_so() {
+    for (is_shared, n_programs) in [(true, 1), (false, 2)] {
+        let call = || Turn::call("mcp__shell__greet", json!({}));
+        let mut editor = Editor::with([call(), Turn::text("1"), call(), Turn::text("2")], json!({}), |builder| builder);
+        editor.home.write_settings(&json!({"mcp": {"share": is_shared}}));
+        editor.home.write_file("server.sh", SERVER);
+        let (cwd, script) = (editor.home.work(), editor.home.work().join("server.sh"));
+        let mut sessions = Vec::new();
+        for _ in 0..2 {
+            let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [stdio(&script)]}));
+            let session = opened["sessionId"].as_str().expect("an id").to_owned();
+            assert_eq!(editor.prompt(&session, "greet"), "end_turn");
+            sessions.push(session);
+        }
+        let is_running = |pid: &str| Path::new("/proc").join(pid).exists();
+        let noted = editor.home.read_file("server.sh.pid").expect("it has run");
+        let pids: Vec<&str> = noted.lines().collect();
+        assert_eq!((pids.len(), pids.iter().all(|pid| is_running(pid))), (n_programs, true), "{is_shared}");
+        editor.ask("session/close", json!({"sessionId": sessions[0]}));
+        assert_eq!(is_running(pids[0]), is_shared, "the other session uses it");
+        editor.ask("session/close", json!({"sessionId": sessions[1]}));
+        assert!(!pids.iter().any(|pid| is_running(pid)));
+        editor.finish();
     }
 }
 
