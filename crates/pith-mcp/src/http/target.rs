@@ -83,7 +83,7 @@ impl Target {
         if let Some(token) = remote.bearer.as_ref().filter(|_| !has_own) {
             headers.push(("Authorization".to_owned(), format!("Bearer {}", values.resolve(token).await?)));
         }
-        let has_secret = url.password().is_some() || headers.iter().any(|(name, _)| is_authorization(name));
+        let has_secret = user_info(&url).next().is_some() || headers.iter().any(|(name, _)| is_authorization(name));
         if url.scheme() == "http" && has_secret && !is_loopback(&url) {
             return Err(Failure::failed(
                 "url: http:// would show the credentials to everybody on the way; use https://",
@@ -92,7 +92,9 @@ impl Target {
         let remarks = Remarks::hiding(&secrets(&url, &headers), &launch.secrets);
         let secret_headers = headers.iter().filter(|(name, _)| is_secret_name(name));
         let tokens = secret_headers.map(|(_, value)| value.split_once(' ').map_or(&**value, |(_, token)| token));
-        tokens.chain(url.password()).for_each(|secret| launch.secrets.remember(secret));
+        tokens.chain(user_info(&url)).for_each(|secret| launch.secrets.remember(secret));
+        let asked = url.query_pairs().filter(|(name, _)| is_secret_name(name));
+        asked.for_each(|(_, value)| launch.secrets.remember(&value));
         let is_signed = headers.iter().any(|(name, _)| is_authorization(name));
         let is_safe = url.scheme() == "https" || is_loopback(&url);
         let sign_in = match &remote.oauth {
@@ -161,11 +163,17 @@ impl Target {
     }
 }
 
+/// The credentials in an address: a password, or a name alone, which is how tokens are written there.
+fn user_info(url: &Url) -> impl Iterator<Item = &str> {
+    let token = Some(url.username()).filter(|name| !name.is_empty());
+    url.password().or(token).into_iter()
+}
+
 /// Everything in a request that nobody may read.
 fn secrets(url: &Url, headers: &[(String, String)]) -> Vec<String> {
     let mut secrets: Vec<String> = url.query().map(str::to_owned).into_iter().collect();
     secrets.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
-    secrets.extend(url.password().map(str::to_owned));
+    secrets.extend(user_info(url).map(str::to_owned));
     for (_, value) in headers {
         secrets.push(value.clone());
         secrets.extend(value.split_once(' ').map(|(_, token)| token.trim().to_owned()));

@@ -3,6 +3,7 @@
 mod debug;
 mod own_process;
 mod places;
+mod servers;
 
 use std::fs;
 use std::path::Path;
