@@ -57,7 +57,8 @@ impl Cache {
             return None;
         };
         let age = Duration::from_secs(now().saturating_sub(file.time));
-        (age < VALID).then_some(Kept { offer: file.offer, is_old: age >= FRESH })
+        let valid = validity(file.offer.ttl);
+        (age < valid).then_some(Kept { is_old: age >= FRESH.min(valid / 2), offer: file.offer })
     }
 
     /// Keeps what a server offers.
@@ -103,6 +104,11 @@ impl Cache {
     }
 }
 
+/// How long a list is good for which a server has said so, or not. 0 only means that it may differ at the next start.
+fn validity(ttl: Option<u64>) -> Duration {
+    ttl.filter(|ttl| *ttl > 0).map_or(VALID, Duration::from_millis).min(VALID)
+}
+
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -132,6 +138,27 @@ mod tests {
             let bytes = std::fs::read(file.path()).expect("readable");
             assert!(!String::from_utf8_lossy(&bytes).contains("secret-token"));
         }
+    }
+
+    #[test]
+    fn a_list_is_good_as_long_as_its_server_says() {
+        let check = |ttl: Option<u64>, days: f64| assert_eq!(validity(ttl), Duration::from_secs_f64(days * 86400.0));
+        check(None, 7.0);
+        check(Some(0), 7.0);
+        check(Some(43_200_000), 0.5);
+        check(Some(u64::MAX), 7.0);
+        let directory = tempfile::tempdir().expect("a directory");
+        let (cache, server) = (Cache::below(directory.path()), config(json!({"command": "a"})));
+        // Kept two hours ago.
+        let kept = |ttl: u64| {
+            let file =
+                CacheFile { format: FORMAT, time: now() - 7200, offer: Offer { ttl: Some(ttl), ..Offer::default() } };
+            cache.write(&server, &file.offer);
+            let path = cache.path(&server).expect("a path");
+            std::fs::write(path, serde_json::to_vec(&file).expect("JSON")).expect("written");
+            cache.read(&server).map(|kept| kept.is_old)
+        };
+        assert_eq!([kept(3_600_000), kept(10_800_000), kept(86_400_000)], [None, Some(true), Some(false)]);
     }
 
     #[test]

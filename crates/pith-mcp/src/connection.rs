@@ -133,6 +133,7 @@ impl Connection {
             tools: list.tools,
             prompts,
             has_resources: capabilities.resources.is_some(),
+            ttl: list.ttl,
         };
         Ok((offer, list.problems))
     }

@@ -24,6 +24,9 @@ pub struct Offer {
     pub tools: Vec<OfferedTool>,
     pub prompts: Vec<OfferedPrompt>,
     pub has_resources: bool,
+    /// How long the server says that its list of tools is good, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<u64>,
 }
 
 /// A prompt of a server, which users call as a slash command.
@@ -81,6 +84,8 @@ pub struct OfferedTool {
 pub struct ToolList {
     pub tools: Vec<OfferedTool>,
     pub problems: Vec<String>,
+    /// How long the page that is outdated first is good, in milliseconds.
+    pub ttl: Option<u64>,
 }
 
 impl ToolList {
@@ -90,6 +95,8 @@ impl ToolList {
             self.problems.push("its list of tools is no list".to_owned());
             return;
         };
+        let ttl = page.get("ttlMs").and_then(Value::as_u64);
+        self.ttl = [self.ttl, ttl].into_iter().flatten().min();
         for tool in tools {
             if self.tools.len() >= MAX_TOOLS {
                 self.problems.push(format!("it has more than {MAX_TOOLS} tools; the rest is left out"));
@@ -174,6 +181,19 @@ fn cut(text: &str, max: usize) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn the_page_that_is_outdated_first_decides_how_long_a_list_is_good() {
+        let mut list = ToolList::default();
+        let mut after = |page: Value| {
+            list.add(&page);
+            list.ttl
+        };
+        assert_eq!(after(json!({"tools": []})), None);
+        assert_eq!(after(json!({"tools": [], "ttlMs": 5})), Some(5));
+        assert_eq!(after(json!({"tools": [], "ttlMs": 9})), Some(5));
+        assert_eq!(after(json!({"tools": [], "ttlMs": 0})), Some(0));
+    }
 
     #[test]
     fn one_bad_tool_leaves_out_only_itself() {
