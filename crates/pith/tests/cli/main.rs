@@ -5,6 +5,7 @@ mod config;
 mod help;
 mod hostile;
 mod json;
+mod mcp;
 mod mistakes;
 mod packages;
 mod permissions;
