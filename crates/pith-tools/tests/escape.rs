@@ -222,6 +222,25 @@ fn a_project_that_is_reached_by_a_link_is_the_directory_itself() {
 }
 
 #[test]
+fn pith_and_the_supervisor_of_a_command_get_no_signals_from_it() {
+    if !is_ready() {
+        return;
+    }
+    run(async {
+        // The signal that does nothing needs the same right as the others.
+        let pith = format!("kill -0 {}", std::process::id());
+        for (name, command) in [("a signal to the supervisor", "kill -0 $PPID"), ("a signal to pith", &pith)] {
+            let mut results = Vec::new();
+            for settings in [None, Some(workspace())] {
+                let output = ground(settings.as_ref()).call("bash", json!({ "command": command })).await;
+                results.push(!output.is_error);
+            }
+            show(name, results[0], results[1]);
+        }
+    });
+}
+
+#[test]
 fn nobody_is_left_after_an_abort_whatever_a_command_does_to_stay() {
     if !is_ready() {
         return;
