@@ -242,7 +242,7 @@ fn a_limit_of_the_session_has_an_exit_code_of_its_own() {
     assert!(output.stderr.contains("Limit reached: 2 turns in this session (limits.turns)."), "{}", output.stderr);
     assert_eq!(server.requests().len(), 2);
     let output = run(&home, with(&["--limit", "turns=many", "-p", "go"]));
-    assert_eq!(output.code, 2, "{}", output.stderr);
+    assert_eq!(output.code, 1, "{}", output.stderr);
     assert!(output.stderr.contains("limits.turns: expected a whole number above 0"), "{}", output.stderr);
 }
 
