@@ -9,6 +9,7 @@ use tokio::net::unix::pipe;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tracing::{Level, debug, enabled};
 
 use crate::config::ServerConfig;
 use crate::connection::CANCEL_GRACE;
@@ -41,15 +42,16 @@ pub struct Program {
 
 impl Program {
     /// Starts the program of a server.
-    pub fn start(prepared: Prepared, launch: &Launch, jobs: &Arc<Jobs>) -> Result<Program, Failure> {
+    pub fn start(server: &str, prepared: Prepared, launch: &Launch, jobs: &Arc<Jobs>) -> Result<Program, Failure> {
         let launched = launch.start(prepared, jobs)?;
         let (piped, remarks) = (launched.pipes, launched.remarks);
         let pipes = Pipes::new(piped.output, piped.input, remarks.clone());
         let errors_read = CancellationToken::new();
         let errors = {
             let (remarks, at_end) = (remarks.clone(), errors_read.clone().drop_guard());
+            let server = server.to_owned();
             tokio::spawn(async move {
-                keep_remarks(piped.errors, remarks).await;
+                keep_remarks(&server, piped.errors, remarks).await;
                 drop(at_end);
             })
         };
@@ -121,7 +123,14 @@ impl Program {
     }
 }
 
-async fn keep_remarks(errors: pipe::Receiver, remarks: Remarks) {
+async fn keep_remarks(server: &str, errors: pipe::Receiver, remarks: Remarks) {
+    let keep = |line: &[u8]| {
+        if !line.is_empty() && enabled!(target: "pith::mcp", Level::DEBUG) {
+            let line = remarks.masked(String::from_utf8_lossy(line).trim_end());
+            debug!(target: "pith::mcp", server, line, "stderr");
+        }
+        remarks.push(line);
+    };
     let mut errors = BufReader::new(errors);
     let mut line = Vec::new();
     loop {
@@ -135,9 +144,9 @@ async fn keep_remarks(errors: pipe::Receiver, remarks: Remarks) {
         line.extend_from_slice(&available[..taken]);
         errors.consume(taken);
         if end.is_some() || line.len() > 4096 {
-            remarks.push(&line);
+            keep(&line);
             line.clear();
         }
     }
-    remarks.push(&line);
+    keep(&line);
 }

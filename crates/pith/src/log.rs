@@ -21,9 +21,11 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::{debug, warn};
 
 /// The parts that can be asked for one by one, as `pith::part` in the lines.
-const PARTS: [&str; 9] = ["command", "compaction", "extension", "http", "model", "run", "session", "telemetry", "tool"];
+const PARTS: [&str; 10] =
+    ["command", "compaction", "extension", "http", "mcp", "model", "run", "session", "telemetry", "tool"];
 
-/// Starts the log if flag or environment ask for one, and lets the debug file have events if there is one. What is wrong with the wish is told, and pith goes on.
+/// Starts the log if flag or environment ask for one, and lets the debug file have events if there is one. What is wrong
+/// with the wish is told, and pith goes on.
 pub fn install(is_verbose: bool, environment: &Environment) {
     let wish = environment.get("PITH_LOG").filter(|wish| !wish.trim().is_empty());
     let wish = wish.or_else(|| is_verbose.then(|| "debug".to_owned()));

@@ -59,7 +59,7 @@ impl Connection {
         inputs: Arc<Inputs>,
         last: Option<Era>,
     ) -> Result<Arc<Connection>, Failure> {
-        let program = Program::start(prepared, launch, jobs)?;
+        let program = Program::start(&config.name, prepared, launch, jobs)?;
         let side = ClientSide::new(inputs);
         let service = program.shake_hands(config, last, || side.handler.clone()).await?;
         let remarks = program.remarks.clone();

@@ -63,7 +63,11 @@ pub fn open(cli: &Cli, dialect: &Dialect, environment: &Environment) -> anyhow::
 
 /// Returns the layer that writes events to the file, if there is one.
 pub fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> Option<impl Layer<S>> {
-    let events = Targets::new().with_target("pith", LevelFilter::DEBUG).with_target("pith::http", LevelFilter::TRACE);
+    let events = Targets::new()
+        .with_target("pith", LevelFilter::DEBUG)
+        .with_target("pith::http", LevelFilter::TRACE)
+        // At `debug` it is what servers write to stderr: texts that nobody counts.
+        .with_target("pith::mcp", LevelFilter::INFO);
     FILE.get().map(|file| DebugLayer(file).with_filter(events))
 }
 

@@ -137,6 +137,8 @@ fn keys_of_mcp_servers_are_in_no_output() {
     assert!(requests.iter().any(|request| request.body.to_string().contains("said [redacted]")));
     requests.iter().for_each(|request| assert_not_in("a request", request.body.to_string().as_bytes(), &forms));
     assert!(tape.join("0001.json").exists() && log.exists() && home.work().join("page.html").exists());
+    let logged = fs::read_to_string(&log).expect("a log");
+    assert!(logged.contains("started with [redacted] [redacted]"), "stderr of servers is logged");
     assert_not_below(&home.work(), &forms);
     assert_not_below(&home.tmp(), &forms);
     assert_not_below(&home.agent().join("pith-mcp"), &forms);
