@@ -398,6 +398,7 @@ fn servers_know_their_place_and_what_they_ask_the_model_is_part_of_the_work() {
     let (chats, tools) = (named(&spans, "chat "), named(&spans, "execute_tool"));
     assert_eq!((chats.len(), tools.len()), (3, 1), "{:?}", names(&spans));
     assert!(chats.iter().chain(&tools).all(|span| span.parent() == agent), "{:?}", names(&spans));
+    assert!(chats.iter().all(|chat| chat.attribute("error.type") == Value::Null), "each has had its answer");
     assert_eq!(tools[0].attribute("gen_ai.tool.type"), "extension");
     let frames = log.lines().map(|line| serde_json::from_str(line).expect("JSON"));
     let calls: Vec<Value> = frames.filter(|frame: &Value| frame["method"] == "tools/call").collect();
