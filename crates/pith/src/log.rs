@@ -21,8 +21,8 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::{debug, warn};
 
 /// The parts that can be asked for one by one, as `pith::part` in the lines.
-const PARTS: [&str; 10] =
-    ["command", "compaction", "extension", "http", "mcp", "model", "run", "session", "telemetry", "tool"];
+const PARTS: [&str; 11] =
+    ["acp", "command", "compaction", "extension", "http", "mcp", "model", "run", "session", "telemetry", "tool"];
 
 /// Starts the log if flag or environment ask for one, and lets the debug file have events if there is one. What is wrong
 /// with the wish is told, and pith goes on.
@@ -52,11 +52,12 @@ pub fn install(is_verbose: bool, environment: &Environment) {
     let _ = tracing_subscriber::registry().with(lines).with(records).try_init();
 }
 
-/// Reads `LEVEL` or `PART=LEVEL`, comma-separated.
+/// Reads `LEVEL`, `PART=LEVEL` or `PART`, which means its level `debug`, comma-separated.
 fn filter(wish: &str) -> Result<Targets, String> {
     let mut targets = Targets::new();
     for word in wish.split(',').map(str::trim).filter(|word| !word.is_empty()) {
-        let (part, level) = word.split_once('=').unwrap_or(("pith", word));
+        let alone = if PARTS.contains(&word) { (word, "debug") } else { ("pith", word) };
+        let (part, level) = word.split_once('=').unwrap_or(alone);
         let level: LevelFilter = level.trim().parse().map_err(|_| {
             format!("\"{}\" is not a level; there are off, error, warn, info, debug and trace", level.trim())
         })?;
@@ -131,6 +132,7 @@ mod tests {
         assert!(would("warn, tool=trace", "pith::tool", Level::TRACE));
         assert!(would("warn,pith::tool=trace", "pith::model", Level::WARN));
         assert!(!would("warn,tool=trace", "pith::model", Level::INFO));
+        assert!(would("mcp", "pith::mcp", Level::DEBUG) && !would("mcp", "pith::tool", Level::ERROR));
         // Others know headers.
         assert!(!would("trace", "hyper::proto", Level::ERROR) && !would("trace", "h2", Level::ERROR));
     }
@@ -141,7 +143,7 @@ mod tests {
         check("loud", "\"loud\" is not a level; there are off, error, warn, info, debug and trace");
         check(
             "h2=trace",
-            "there is no part \"h2\"; there are command, compaction, extension, http, model, run, session, telemetry, tool",
+            "there is no part \"h2\"; there are acp, command, compaction, extension, http, mcp, model, run, session, telemetry, tool",
         );
     }
 }

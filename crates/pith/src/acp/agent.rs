@@ -18,7 +18,7 @@ use pith_acp::prompt::{PromptInput, PromptPlace, convert};
 use pith_acp::wire::{Incoming, RequestId, append_answer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tracing::debug;
+use tracing::{debug, trace};
 
 use super::conversation::Conversation;
 use super::launch::Launch;
@@ -67,6 +67,10 @@ impl Agent {
         match incoming {
             Incoming::Request { id, method, params } => {
                 debug!(target: "pith::acp", method, "request");
+                // Other parameters may have keys of MCP servers in them.
+                if method == "session/prompt" {
+                    trace!(target: "pith::acp", prompt = %params["prompt"], "words of the user");
+                }
                 if let Some(responder) = Responder::new(id, &self.queue, &self.in_flight) {
                     self.request(&method, params, responder);
                 }

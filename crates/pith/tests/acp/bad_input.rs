@@ -110,14 +110,16 @@ fn an_id_under_way_cannot_be_used_again() {
 }
 
 #[test]
-fn the_log_has_methods_and_no_words_of_the_user() {
-    let mut editor = Editor::with([Turn::text("fine")], json!({}), |builder| builder.env("PITH_LOG", "debug"));
-    let session = editor.new_session();
-    assert_eq!(editor.prompt(&session, "a private matter"), "end_turn");
-    let log = editor.host.stderr();
-    editor.finish();
-    assert!(log.contains("session/prompt"), "{log}");
-    assert!(!log.contains("a private matter"), "{log}");
+fn the_log_has_methods_and_words_of_the_user_only_if_asked_for() {
+    for (wish, shows_words) in [("debug", false), ("acp", false), ("acp=trace", true)] {
+        let mut editor = Editor::with([Turn::text("fine")], json!({}), |builder| builder.env("PITH_LOG", wish));
+        let session = editor.new_session();
+        assert_eq!(editor.prompt(&session, "a private matter"), "end_turn");
+        let log = editor.host.stderr();
+        editor.finish();
+        assert!(log.contains("session/prompt"), "{wish}: {log}");
+        assert_eq!(log.contains("a private matter"), shows_words, "{wish}: {log}");
+    }
 }
 
 #[test]
