@@ -131,13 +131,12 @@ impl<'de, T: LenientRead<'de>> Visitor<'de> for GlanceVisitor<T> {
 /// replacing what is not Unicode: bytes that are not UTF-8, and the lone surrogate
 /// escapes JavaScript writes when a string was cut in the middle of a character.
 pub(crate) fn mend(line: &[u8]) -> Option<Vec<u8>> {
-    let text = String::from_utf8_lossy(line);
-    let mended = replace_lone_surrogates(text.as_bytes());
-    match (mended, text) {
-        (Some(mended), _) => Some(mended),
-        (None, Cow::Owned(text)) => Some(text.into_bytes()),
-        (None, Cow::Borrowed(_)) => None,
+    // Nearly every line is Unicode: then only escapes have to be looked at.
+    if std::str::from_utf8(line).is_ok() {
+        return replace_lone_surrogates(line);
     }
+    let text = String::from_utf8_lossy(line).into_owned().into_bytes();
+    Some(replace_lone_surrogates(&text).unwrap_or(text))
 }
 
 fn replace_lone_surrogates(line: &[u8]) -> Option<Vec<u8>> {
