@@ -235,18 +235,6 @@ fn turns_are_limited_for_all_messages_together() {
 }
 
 #[test]
-fn a_limit_of_the_session_has_an_exit_code_of_its_own() {
-    let (home, server) = scene((0..4).map(|_| endless()).collect::<Vec<_>>());
-    let output = run(&home, with(&["--limit", "turns=2", "-p", "go"]));
-    assert_eq!((output.stdout.as_str(), output.code), ("", 4), "{}", output.stderr);
-    assert!(output.stderr.contains("Limit reached: 2 turns in this session (limits.turns)."), "{}", output.stderr);
-    assert_eq!(server.requests().len(), 2);
-    let output = run(&home, with(&["--limit", "turns=many", "-p", "go"]));
-    assert_eq!(output.code, 1, "{}", output.stderr);
-    assert!(output.stderr.contains("limits.turns: expected a whole number above 0"), "{}", output.stderr);
-}
-
-#[test]
 fn money_is_limited() {
     let usage = TurnUsage { input: 1_000_000, output: 0, cache_read: 0, cache_write: 0 };
     let (home, server) = scene((0..4).map(|_| endless().usage(usage)).collect::<Vec<_>>());
