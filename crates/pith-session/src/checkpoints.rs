@@ -232,9 +232,8 @@ fn question(recorder: &Recorder, since: Since, own: String) -> Result<Option<Que
             recorder.flush();
             let checkpoints = recorder.store().checkpoints().map_err(|error| refused(Refusal::Io(error)))?;
             let is_in = |entry: &String| entries.iter().any(|known| **known == **entry);
-            let first = checkpoints
-                .into_iter()
-                .find(|checkpoint| checkpoint.session == session && checkpoint.entry_id.as_ref().is_some_and(is_in));
+            // Those of the session that a fork came from have its entries too.
+            let first = checkpoints.into_iter().find(|checkpoint| checkpoint.entry_id.as_ref().is_some_and(is_in));
             Ok(first.map(|checkpoint| Question { id: checkpoint.id, session, paths: None, force: false }))
         }
     }

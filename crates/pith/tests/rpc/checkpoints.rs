@@ -248,7 +248,11 @@ fn a_branch_takes_files_along_if_asked() {
     scene.run("first");
     scene.run("second");
     let prompts = scene.data(json!({"type": "get_branch_messages"}));
-    let first = prompts["messages"][0]["entryId"].clone();
+    let (first, second) = (prompts["messages"][0]["entryId"].clone(), prompts["messages"][1]["entryId"].clone());
+    // Another session, which has the first prompt and what it led to, but has made no call of its own.
+    let branched = scene.data(json!({"type": "branch", "entryId": second}));
+    assert!(branched.get("restored").is_none(), "{branched}");
+    assert_eq!(read(&scene, "a.txt").as_deref(), Some("three"), "files stay unless asked for");
     let branched = scene.data(json!({"type": "branch", "entryId": first, "restoreFiles": true}));
     assert_like(&branched, &json!({"text": "first", "restored": ["a.txt"], "skipped": []}));
     assert_eq!(read(&scene, "a.txt").as_deref(), Some("one"));
