@@ -43,7 +43,7 @@ fn main() {
 }
 
 fn servers(n: usize) -> String {
-    let entry = json!({"command": "sh", "args": ["-c", SERVER]});
+    let entry = json!({"command": "sh", "args": ["server.sh"]});
     let servers: Map<String, Value> = (0..n).map(|number| (format!("s{number}"), entry.clone())).collect();
     json!({ "mcpServers": servers }).to_string()
 }
@@ -51,6 +51,8 @@ fn servers(n: usize) -> String {
 fn home(server: &ModelServer, n_servers: usize) -> TempHome {
     let home = TempHome::for_server(server);
     if n_servers > 0 {
+        // In a file: `${` in an entry is a variable of pith.
+        home.write_file("server.sh", SERVER);
         home.write_agent_file("mcp.json", servers(n_servers));
     }
     home
@@ -151,7 +153,9 @@ fn memory() -> (u64, u64) {
         let mut host = start(&home);
         host.data(json!({"type": "get_state"}));
         if servers == Servers::Running {
-            host.data(json!({"type": "get_mcp_servers", "connect": true}));
+            let servers = host.data(json!({"type": "get_mcp_servers", "connect": true}))["servers"].clone();
+            let is_ready = |server: &Value| server["state"] == "ready";
+            assert!(servers.as_array().is_some_and(|all| all.iter().all(is_ready)), "{servers}");
         }
         // Memory is given back a moment after the last work.
         std::thread::sleep(Duration::from_millis(500));
