@@ -9,16 +9,25 @@
 use std::fs;
 use std::io;
 use std::ops::Range;
+use std::thread;
 
 /// How much free memory is kept for the next commands.
 #[cfg(target_env = "gnu")]
 const TOP_PAD: usize = 256 << 10;
 
-/// Releases what is not needed while nothing happens.
+/// Enough for the little that the thread does.
+const STACK: usize = 64 << 10;
+
+/// Releases what is not needed while nothing happens. A thread does that which ends at once: whoever goes on afterwards
+/// maps the pages it runs on again, and their neighbours. On the way back to waiting that would be a megabyte.
 pub fn release() {
-    trim_heap();
-    // If the kernel refuses, the pages stay mapped.
-    let _ = release_program();
+    let releasing = || {
+        // If the kernel refuses, the pages stay mapped.
+        let _ = release_program();
+        trim_heap();
+    };
+    // Without a thread nothing is released.
+    let _ = thread::Builder::new().name("release".to_owned()).stack_size(STACK).spawn(releasing);
 }
 
 #[allow(unsafe_code, reason = "the C library has no safe name for it")]
