@@ -7,13 +7,13 @@
 mod checkpoints;
 mod model;
 mod options;
+mod request;
 mod shared;
 pub(crate) mod tools;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use pith_ai::select::Start;
 use pith_ai::{Providers, Registry};
@@ -22,14 +22,12 @@ use pith_config::{AgentDir, Environment};
 use pith_ext::Discovery;
 use pith_mcp::config::Places;
 use pith_protocol::ThinkingLevel;
-use pith_resources::HOST_ANSWER_LIMIT;
 use pith_secrets::Secrets;
 use pith_session::{
     Contributed, Outbox, ProjectFiles, ReloadReason, RunningExtensions, SessionParts, SessionPlaces, ToolChoice,
 };
 use pith_store::SessionStore;
 use pith_tools::image;
-use pith_tools::process::Supervisor;
 use pith_tools::sandbox::Oversight;
 use serde_json::Value;
 
@@ -40,7 +38,7 @@ use crate::cli::{Cli, Mode, ResolvedFlags, UnknownFlags};
 use crate::dialect::Dialect;
 use crate::extensions::{Extensions, Loader, Search};
 use crate::mcp::{self, User};
-use crate::project::{Ask, Project};
+use crate::project::Project;
 use crate::sandbox::Sandboxes;
 use crate::secrets_file;
 use crate::sessions::{self, SessionName};
@@ -48,35 +46,13 @@ use crate::telemetry::SessionTelemetry;
 use crate::{permissions, warn};
 use model::{choose_model, scripts};
 use options::Choices;
+pub use request::OpenRequest;
 pub use shared::Shared;
 use shared::client_options;
 use tools::ToolMaker;
 
 /// Said where files of a project are left out.
 const REFUSED: &str = "this project's own settings, extensions and skills are not used: it is not trusted (pith trust)";
-
-/// What is needed to open a session.
-pub struct OpenRequest {
-    /// Where to start; a session that exists belongs to its own directory.
-    pub cwd: PathBuf,
-    pub environment: Environment,
-    /// The command line, which also selects the session.
-    pub arguments: Cli,
-    pub dialect: &'static Dialect,
-    pub mode: pith_ext::Mode,
-    /// Asks the user questions before the session exists.
-    pub ask: Option<Ask>,
-    /// Supervises the commands of the session; without one, ending their processes is best effort.
-    pub supervisor: Option<Supervisor>,
-    /// Directories that file tools may use beside the working directory, where settings confine them.
-    pub additional_roots: Vec<PathBuf>,
-    /// Whether the host shows its user a whole form.
-    pub shows_forms: bool,
-    /// Whether commands may put another session in the place of this one.
-    pub is_replaceable: bool,
-    /// How long the host may take to say whether a project is trusted; `None` sets no limit.
-    pub trust_answer_limit: Option<Duration>,
-}
 
 /// A session that is ready to be served: everything but the outbox.
 pub struct OpenedSession {
@@ -101,25 +77,6 @@ pub struct OpenedSession {
     /// The programs of MCP servers that sessions share.
     mcp_pool: pith_mcp::Pool,
     telemetry: SessionTelemetry,
-}
-
-impl OpenRequest {
-    /// Creates a request for the directory and environment of this process.
-    pub fn of_process(arguments: Cli, dialect: &'static Dialect, mode: pith_ext::Mode) -> anyhow::Result<Self> {
-        Ok(OpenRequest {
-            cwd: crate::current_dir()?,
-            environment: Environment::of_process(),
-            arguments,
-            dialect,
-            mode,
-            ask: None,
-            supervisor: Supervisor::this_program().ok(),
-            additional_roots: Vec::new(),
-            shows_forms: false,
-            is_replaceable: true,
-            trust_answer_limit: Some(HOST_ANSWER_LIMIT),
-        })
-    }
 }
 
 /// Opens the session; an error means that there is none.
