@@ -116,10 +116,10 @@ fn at_rest(editor: &Editor) -> u64 {
     pss(editor.host.pid())
 }
 
-/// How long it takes to show a session of a few thousand messages and some megabytes.
+/// How long it takes to show a session of 5 000 messages and 10 MB.
 fn load() -> String {
     let server =
-        ModelServer::start(Script::of([Turn::blocks([Block::text("One more line of an answer.\n".repeat(70))])]));
+        ModelServer::start(Script::of([Turn::blocks([Block::text("One more line of an answer.\n".repeat(50))])]));
     let mut editor = Editor::start(TempHome::for_server(&server));
     editor.initialize();
     let session = editor.new_session();
