@@ -17,6 +17,10 @@ pub fn refusal(script: &str) -> Option<&'static str> {
     if script.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
         return Some("a control character");
     }
+    // Bash keeps both characters there, the parser drops them.
+    if script.contains("\\\n") && script.contains("$'") {
+        return Some("a line that goes on, and $'…'");
+    }
     if nesting(script) > MAX_DEPTH {
         return Some("nested more than 64 levels deep");
     }
@@ -78,4 +82,16 @@ fn depth(steps: impl Iterator<Item = i32>) -> usize {
         deepest = deepest.max(depth);
     }
     usize::try_from(deepest).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_goes_on_is_refused_only_beside_dollar_quotes() {
+        assert!(refusal("p $'a\\\nb'").is_some());
+        assert_eq!(refusal("p 'a\\\nb'"), None);
+        assert_eq!(refusal("p $'a\\nb'"), None);
+    }
 }

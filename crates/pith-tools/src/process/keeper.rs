@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use pith_sandbox::namespaces::{OwnNetwork, Plan, Replaced, remove_placeholders, set_up};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::confinement::{receive_bytes, send_bytes};
@@ -83,7 +84,8 @@ impl Keeper {
 
     pub fn is_alive(&self) -> bool {
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let ended = poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(&at_once));
+        // A signal that arrives meanwhile says nothing about the keeper.
+        let ended = retry_on_intr(|| poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(&at_once)));
         ended == Ok(0)
     }
 
