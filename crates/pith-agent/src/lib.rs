@@ -25,6 +25,7 @@ pub use control::{CallControl, Hold};
 pub use futures_util::future::BoxFuture;
 pub use layer::ToolLayer;
 pub use link::{CallOverrides, Link, ModelClient, Queue, RunEvent, Turn};
+pub use prepare::ABORTED;
 pub use run::{Opening, run};
 pub use tool::{Effect, Exposure, Hints, Origin, Reach, Tool, ToolContext, ToolOutput, ToolUpdate, is_named_by};
 pub use tool_call_hook::{PendingVerdict, ToolCallHook, Verdict};

@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 use crate::link::{Call, Turn};
 use crate::{CallControl, Tool, ToolCallHook, ToolContext, ToolOutput, ToolUpdate, TraceContext, Verdict};
 
-pub(crate) const ABORTED: &str = "Operation aborted";
+/// What is said of a call that was aborted, whoever runs it.
+pub const ABORTED: &str = "Operation aborted";
 const SKIPPED: &str = "Skipped due to queued user message.";
 
 /// How long a hook may take to amend a result once the run is being stopped.

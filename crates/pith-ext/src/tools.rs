@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
+use pith_agent::{ABORTED, BoxFuture, Tool, ToolContext, ToolOutput};
 use pith_protocol::{Block, ToolSpec, Usage};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
@@ -12,9 +12,6 @@ use tokio_util::sync::CancellationToken;
 use crate::handle::{EngineWait, ExtensionHandle, read};
 use crate::registry::{ExecutionMode, ToolInfo};
 use crate::shared::{CallError, Progress};
-
-/// The error of a call that was given up after an abort.
-const ABORTED: &str = "Operation aborted";
 
 /// A tool registered by an extension.
 pub struct ExtensionTool {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use pith_agent::{BoxFuture, Effect, ToolContext, ToolOutput};
+use pith_agent::{ABORTED, BoxFuture, Effect, ToolContext, ToolOutput};
 use serde_json::{Map, Value};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,7 @@ use crate::bridge;
 use crate::confine::real_path;
 use crate::replace::replace;
 use crate::seen::digest;
-use crate::tool::{ABORTED, Outcome, output};
+use crate::tool::{Outcome, output};
 use crate::workbench::Workbench;
 
 /// The file a call changes, as the model named it and where it is.

@@ -1,7 +1,7 @@
 //! What all built-in tools share.
 
-use pith_agent::ToolOutput;
 use pith_agent::blocking::{Panic, blocking, panic_text};
+use pith_agent::{ABORTED, ToolOutput};
 use pith_protocol::ToolSpec;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -11,9 +11,6 @@ use crate::workbench::Workbench;
 
 /// A result, or the text of a failure.
 pub(crate) type Outcome = Result<ToolOutput, String>;
-
-/// The error of an aborted file tool.
-pub(crate) const ABORTED: &str = "Operation aborted";
 
 /// Describes a tool for the model. With strict sampling the model's calls always match the schema; optional arguments
 /// then arrive as `null`.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use pith_agent::link::Call;
-use pith_agent::{Effect, PendingVerdict, Tool, ToolOutput, Verdict};
+use pith_agent::{ABORTED, Effect, PendingVerdict, Tool, ToolOutput, Verdict};
 use pith_permissions::Verdict::Allow;
 use pith_protocol::audit::PermissionBy;
 use pith_tools::builtin_tool;
@@ -15,9 +15,6 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::debug;
 
 use crate::permissions::{FromGate, HeldCall, Judge, ServerTool, Subject, decided_by};
-
-/// What a call that waited is told when the run is stopped.
-const ABORTED: &str = "Operation aborted";
 
 /// What the calls of one answer are judged by.
 pub(super) struct Judging {

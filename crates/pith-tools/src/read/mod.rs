@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pith_agent::{BoxFuture, Effect, Reach, Tool, ToolContext, ToolOutput};
+use pith_agent::{ABORTED, BoxFuture, Effect, Reach, Tool, ToolContext, ToolOutput};
 use pith_protocol::{Block, ToolSpec};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ use crate::files::open_regular;
 use crate::image::{Normalised, Rules, Sniffed, normalise, sniff};
 use crate::os_error;
 use crate::seen::{Digest, MAX_COMPARED};
-use crate::tool::{ABORTED, Outcome, output, spec};
+use crate::tool::{Outcome, output, spec};
 use crate::workbench::Workbench;
 use text::Window;
 
