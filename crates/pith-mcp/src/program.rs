@@ -85,10 +85,10 @@ impl Program {
         let why = match (self.pipes.broken(), refusal) {
             (Some(broken), _) => broken.to_owned(),
             (None, refusal) => match timeout(AFTERMATH, self.job.exited()).await {
-                Ok(Ok(code)) => {
+                Ok(Ok(exit)) => {
                     // Its last words may still be on their way.
                     let _ = timeout(AFTERMATH, self.errors_read.cancelled()).await;
-                    format!("ended with exit code {code}")
+                    format!("ended with exit code {}", exit.code())
                 }
                 Ok(Err(error)) => format!("cannot be started: {error}"),
                 Err(_) => refusal.unwrap_or_else(|| "closed the connection".to_owned()),

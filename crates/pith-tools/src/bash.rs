@@ -18,7 +18,7 @@ use crate::command::environment::{Caller, with_trace};
 use crate::command::follow::{Ending, Listener, follow};
 use crate::command::limits::CommandLimits;
 use crate::denied;
-use crate::process::{CommandNamespaces, ProcessLimits, Running, not_run};
+use crate::process::{CommandNamespaces, Exit, ProcessLimits, Running, not_run};
 use crate::proxy::RefusedHost;
 use crate::sandbox::{Enforced, Sandbox};
 use crate::terminal;
@@ -157,6 +157,12 @@ fn limited(text: &str, reached: &LimitUse) -> ToolOutput {
     with_limit(ToolOutput::error(shown), reached)
 }
 
+/// Says which signal has ended a command.
+pub(crate) fn with_signal(mut output: ToolOutput, signal: &str) -> ToolOutput {
+    output.details.get_or_insert_with(|| json!({}))["signal"] = json!(signal);
+    output
+}
+
 fn timeout(seconds: f64) -> Result<Duration, String> {
     if !(seconds.is_finite() && seconds > 0.0) {
         return Err("Invalid timeout: must be a finite number of seconds".to_owned());
@@ -202,13 +208,14 @@ impl<'a> Progress<'a> {
 
     pub(crate) fn finish(self, ending: Ending, timeout: Option<Duration>) -> Outcome {
         let status = match ending {
-            Ending::Exited(0) => {
+            Ending::Exited(Exit::Code(0)) => {
                 let captured = self.complete();
                 let text = captured.annotated();
                 let shown = if text.is_empty() { "(no output)".to_owned() } else { text };
                 return Ok(ToolOutput { details: captured.details(), ..ToolOutput::text(shown) });
             }
-            Ending::Exited(code) => {
+            Ending::Exited(exit) => {
+                let code = exit.code();
                 let (sandbox, limits) = (self.sandbox, self.limits);
                 let text = self.complete().annotated();
                 if let Some(reached) = limits.of_failure(code, &text) {
@@ -217,7 +224,11 @@ impl<'a> Progress<'a> {
                 let shown = if text.is_empty() { "(no output)" } else { &text };
                 let remark = sandbox.and_then(|sandbox| sandbox.remark(shown));
                 let remark = remark.map(|remark| format!("\n{remark}")).unwrap_or_default();
-                return Err(format!("{shown}\n\nCommand exited with code {code}{remark}"));
+                let text = format!("{shown}\n\nCommand exited with code {code}{remark}");
+                return match exit.signal() {
+                    Some(signal) => Ok(with_signal(denied::failed(text), &signal)),
+                    None => Err(text),
+                };
             }
             Ending::TimedOut => {
                 format!("Command timed out after {} seconds", timeout.unwrap_or_default().as_secs_f64())

@@ -16,7 +16,7 @@ use crate::command::follow::{Ending, Listener, follow};
 use crate::command::limits::CommandLimits;
 use crate::command::sanitise::Sanitiser;
 pub use crate::command::spill::OutputDir;
-use crate::process::not_run;
+use crate::process::{Exit, not_run};
 use crate::workbench::Workbench;
 
 /// The shortest interval between two pieces of output.
@@ -86,7 +86,7 @@ impl<'a, F: FnMut(&str) -> bool> UserOutput<'a, F> {
 
     /// Called when the command has ended.
     pub fn finish(self, exit_code: Option<i32>) -> UserBash {
-        UserBash { exit_code, ..self.0.finish(Ending::Exited(0)) }
+        UserBash { exit_code, ..self.0.finish(Ending::Exited(Exit::Code(0))) }
     }
 
     /// Called when the command was cancelled.
@@ -134,7 +134,7 @@ impl<'a, F: FnMut(&str) -> bool> Transcript<'a, F> {
         let captured = self.capture.finish();
         UserBash {
             exit_code: match ending {
-                Ending::Exited(code) => Some(code),
+                Ending::Exited(exit) => Some(exit.code()),
                 Ending::TimedOut | Ending::Cancelled | Ending::Limited(_) => None,
             },
             cancelled: ending == Ending::Cancelled,

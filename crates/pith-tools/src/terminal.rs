@@ -10,10 +10,11 @@ use pith_agent::{ToolContext, ToolOutput};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::bash::Progress;
+use crate::bash::{Progress, with_signal};
 use crate::command::environment::Caller;
 use crate::command::follow::Ending;
-use crate::process::CommandLine;
+use crate::denied;
+use crate::process::{CommandLine, Exit};
 use crate::tool::Outcome;
 use crate::workbench::Workbench;
 
@@ -123,10 +124,13 @@ fn finish(workbench: &Workbench, ran: InTerminal, timeout: Option<Duration>, con
         progress.keep(TRUNCATED.as_bytes());
     }
     let ending = match ran.end {
-        TerminalEnd::Exited(code) => Ending::Exited(code),
+        TerminalEnd::Exited(code) => Ending::Exited(Exit::Code(code)),
         TerminalEnd::Stopped if context.cancel.is_cancelled() => Ending::Cancelled,
         TerminalEnd::Stopped => Ending::TimedOut,
-        TerminalEnd::Signalled(signal) => return Err(progress.failed(&format!("Command was ended by {signal}"))),
+        TerminalEnd::Signalled(signal) => {
+            let text = progress.failed(&format!("Command was ended by {signal}"));
+            return Ok(with_signal(denied::failed(text), &signal));
+        }
     };
     progress.finish(ending, timeout)
 }

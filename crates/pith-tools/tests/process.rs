@@ -191,15 +191,28 @@ fn killing_the_supervisor_also_kills_the_command() {
     });
 }
 
+/// The exit code is the one that shells make of a signal; programs are told the signal itself.
+async fn ends_by_a_signal(bench: &Bench) {
+    for (command, code, signal) in [("kill -9 $$", 137, "SIGKILL"), ("kill -TERM $$", 143, "SIGTERM")] {
+        let output = bench.call("bash", json!({ "command": command })).await;
+        assert_eq!(text(&output), format!("(no output)\n\nCommand exited with code {code}"));
+        assert_eq!((output.is_error, output.details), (true, Some(json!({ "signal": signal }))));
+    }
+    let output = bench.call("bash", json!({"command": "exit 137"})).await;
+    assert_eq!((output.is_error, output.details), (true, Some(json!({}))));
+}
+
+#[test]
+fn a_signal_that_ends_a_command_is_told() {
+    run(async { ends_by_a_signal(&Bench::new()).await });
+}
+
 #[test]
 fn without_a_supervisor_groups_and_children_are_still_ended() {
     run(async {
         let bench = Bench::with(|options| options.supervisor = None);
         assert_eq!(bench.ok("bash", json!({"command": "echo a; echo b >&2"})).await, "a\nb\n");
-        assert_eq!(
-            bench.fails("bash", json!({"command": "kill -9 $$"})).await,
-            "(no output)\n\nCommand exited with code 137"
-        );
+        ends_by_a_signal(&bench).await;
         assert_eq!(bench.ok("bash", json!({"command": "sleep 60 & echo $! > bg"})).await, "(no output)");
         bench.workbench.jobs.shutdown_all(Duration::from_secs(2)).await;
         assert!(none_is_alive(&common::pids(&bench.path("bg"), 1).unwrap()));

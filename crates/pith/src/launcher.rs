@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pith_config::Environment;
 use pith_ext::{Launched, Launcher};
-use pith_tools::process::{CommandLine, Job, Jobs, Supervisor};
+use pith_tools::process::{CommandLine, Exit, Job, Jobs, Supervisor};
 use pith_tools::sandbox::{CurrentSandbox, Variables};
 use tokio::runtime::Handle;
 
@@ -79,9 +79,9 @@ impl Running {
 
 impl Launched for Running {
     fn wait(&self) -> io::Result<i32> {
-        let code = self.runtime.block_on(self.job().exited());
+        let exit = self.runtime.block_on(self.job().exited());
         self.has_exited.store(true, Ordering::Relaxed);
-        code
+        exit.map(Exit::code)
     }
 
     fn end(&self, grace: Duration) {

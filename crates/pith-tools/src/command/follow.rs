@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::limits::CommandLimits;
-use crate::process::{ABORT_GRACE, Running};
+use crate::process::{ABORT_GRACE, Exit, Running};
 
 /// Background children keep the pipe open: this long without output after the exit counts as the end.
 const QUIET_PERIOD: Duration = Duration::from_millis(100);
@@ -22,7 +22,7 @@ const READS_PER_TURN: usize = 16;
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Ending {
-    Exited(i32),
+    Exited(Exit),
     TimedOut,
     Cancelled,
     /// It has passed a limit.
@@ -48,7 +48,7 @@ enum Event {
     Cancelled,
     TimedOut,
     Due,
-    Exited(io::Result<i32>),
+    Exited(io::Result<Exit>),
     Gone,
     Readable,
     /// It was stopped, or goes on.
@@ -105,9 +105,9 @@ pub(crate) async fn follow(
             }
             Event::Frozen => times_out = times_out.or(left.take().map(|left| Instant::now() + left)),
             Event::Exited(outcome) => {
-                let code = outcome?;
+                let exit = outcome?;
                 let exceeded = job.exceeded().map(|exceeded| Ending::Limited(limits.of_exceeded(exceeded)));
-                ending = Some(exceeded.unwrap_or(Ending::Exited(code)));
+                ending = Some(exceeded.unwrap_or(Ending::Exited(exit)));
                 over = Some(Instant::now() + QUIET_PERIOD);
             }
             Event::Gone => {

@@ -9,6 +9,7 @@ use pith_sandbox::confine::Step;
 use rustix::process::Pid;
 use tokio::net::UnixStream;
 
+use super::exit::Exit;
 use super::limits::Exceeded;
 use super::{confinement, tree};
 
@@ -32,8 +33,8 @@ pub(super) enum Report {
     Failed(i32),
     /// The sandbox could not be set up, so the command was not started; the system's error number.
     Unconfined { step: Step, errno: i32 },
-    /// The command has exited; 128 plus the signal number if a signal ended it.
-    Exited(i32),
+    /// The command has exited.
+    Exited(Exit),
     /// The command has passed a limit and is being killed.
     Limited(Exceeded),
     /// The command and everything it started have ended.
@@ -75,7 +76,8 @@ impl Report {
         match self {
             Report::Failed(errno) => frame(b'F', errno as u32),
             Report::Unconfined { step, errno } => frame(letter_of(step), errno as u32),
-            Report::Exited(code) => frame(b'E', code as u32),
+            Report::Exited(Exit::Code(code)) => frame(b'E', code as u32),
+            Report::Exited(Exit::Signal(number)) => frame(b'K', number as u32),
             Report::Limited(Exceeded::Processes(used)) => frame(b'P', used),
             Report::Limited(Exceeded::Memory(used)) => frame(b'M', used),
             Report::Gone => frame(b'G', 0),
@@ -91,7 +93,8 @@ impl Report {
         let (letter, number) = parts(bytes);
         match letter {
             b'F' => Some(Report::Failed(number as i32)),
-            b'E' => Some(Report::Exited(number as i32)),
+            b'E' => Some(Report::Exited(Exit::Code(number as i32))),
+            b'K' => Some(Report::Exited(Exit::Signal(number as i32))),
             b'P' => Some(Report::Limited(Exceeded::Processes(number))),
             b'M' => Some(Report::Limited(Exceeded::Memory(number))),
             b'G' => Some(Report::Gone),
@@ -157,7 +160,7 @@ impl From<NotStarted> for io::Error {
 #[derive(Default)]
 struct Received {
     partial: Vec<u8>,
-    outcome: Option<Result<i32, NotStarted>>,
+    outcome: Option<Result<Exit, NotStarted>>,
     exceeded: Option<Exceeded>,
     gone: bool,
     closed: bool,
@@ -186,8 +189,8 @@ impl Channel {
         self.received().exceeded
     }
 
-    /// Waits for the exit code of the command.
-    pub async fn exited(&self) -> io::Result<i32> {
+    /// Waits for the end of the command.
+    pub async fn exited(&self) -> io::Result<Exit> {
         loop {
             // A report may arrive with the end, so the end is checked before the outcome.
             let is_over = self.is_over();
@@ -258,7 +261,7 @@ impl Received {
                 Some(Report::Unconfined { step, errno }) => {
                     self.outcome = Some(Err(NotStarted::Unconfined { step, errno }));
                 }
-                Some(Report::Exited(code)) => self.outcome = Some(Ok(code)),
+                Some(Report::Exited(exit)) => self.outcome = Some(Ok(exit)),
                 Some(Report::Limited(exceeded)) => self.exceeded = Some(exceeded),
                 Some(Report::Gone) => self.gone = true,
                 None => {}
@@ -283,7 +286,8 @@ mod tests {
         for report in limited {
             assert_eq!(Report::decode(report.encode()), Some(report));
         }
-        for report in [unconfined, Report::Failed(2), Report::Exited(137), Report::Exited(0), Report::Gone] {
+        let exits = [Exit::Code(137), Exit::Code(0), Exit::Signal(9)].map(Report::Exited);
+        for report in [unconfined, Report::Failed(2), Report::Gone].into_iter().chain(exits) {
             assert_eq!(Report::decode(report.encode()), Some(report));
         }
         assert_eq!(Order::read(&mut [].as_slice()).unwrap(), None);
@@ -291,12 +295,12 @@ mod tests {
 
     #[test]
     fn reports_may_arrive_in_any_pieces() {
-        let bytes = [Report::Exited(3).encode(), Report::Gone.encode()].concat();
+        let bytes = [Report::Exited(Exit::Code(3)).encode(), Report::Gone.encode()].concat();
         for cut in 0..bytes.len() {
             let mut received = Received::default();
             received.take(&bytes[..cut]);
             received.take(&bytes[cut..]);
-            assert!(received.outcome == Some(Ok(3)) && received.gone, "cut at {cut}");
+            assert!(received.outcome == Some(Ok(Exit::Code(3))) && received.gone, "cut at {cut}");
         }
     }
 }

@@ -12,6 +12,7 @@ use tokio::process::Child;
 use tokio::time::{Instant, sleep_until};
 
 use super::channel::{Order, Report};
+use super::exit::Exit;
 use super::supervisor::Leftovers;
 use super::{ORPHANED_GRACE, tree};
 
@@ -46,7 +47,7 @@ pub(super) async fn supervise(mut child: Child, mut channel: UnixStream, leftove
         match event {
             Event::Exited(status) => {
                 exited = true;
-                let _ = channel.write_all(&Report::Exited(exit_code(status)).encode()).await;
+                let _ = channel.write_all(&Report::Exited(exit(status)).encode()).await;
             }
             Event::Order(Some(order @ (Order::Freeze | Order::Thaw))) => {
                 let signal = if order == Order::Freeze { Signal::STOP } else { Signal::CONT };
@@ -88,8 +89,9 @@ async fn order(channel: &mut UnixStream) -> Option<Order> {
     Order::decode(frame)
 }
 
-fn exit_code(status: io::Result<ExitStatus>) -> i32 {
-    status.map_or(1, |status| status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1))
+fn exit(status: io::Result<ExitStatus>) -> Exit {
+    let Ok(status) = status else { return Exit::Code(1) };
+    status.signal().map_or_else(|| Exit::Code(status.code().unwrap_or(1)), Exit::Signal)
 }
 
 fn signal_all(shell: Pid, known: &[Pid], signal: Signal) {

@@ -23,6 +23,7 @@ use super::ABORT_GRACE;
 use super::channel::{Channel, Order, nonblocking};
 use super::confinement::{self, Confinement};
 use super::descriptor;
+use super::exit::Exit;
 use super::fallback::supervise;
 use super::limits::{Exceeded, ProcessLimits};
 use super::namespaces::CommandNamespaces;
@@ -349,8 +350,8 @@ impl Channels {
 }
 
 impl Job {
-    /// Waits for the exit code: 128 plus the signal number if a signal ended the command.
-    pub async fn exited(&self) -> io::Result<i32> {
+    /// Waits for the end of the command itself.
+    pub async fn exited(&self) -> io::Result<Exit> {
         self.channel.exited().await
     }
 

@@ -13,6 +13,7 @@ mod cgroup;
 mod channel;
 mod confinement;
 mod descriptor;
+mod exit;
 mod fallback;
 mod jobs;
 mod keeper;
@@ -24,6 +25,7 @@ mod tree;
 
 pub use cgroup::{CgroupUse, probe_cgroups};
 pub(crate) use confinement::not_run;
+pub use exit::Exit;
 pub use jobs::{CommandConfinement, CommandLine, Job, Jobs, Piped, Running};
 pub use limits::{Exceeded, ProcessLimits};
 pub(crate) use namespaces::Namespaces;

@@ -17,6 +17,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use super::cgroup::Cgroup;
 use super::channel::{Order, Report};
 use super::confinement::{self, Confinement};
+use super::exit::Exit;
 use super::keeper::{KEEPER, keeper_main};
 use super::limits::ProcessLimits;
 use super::processes::{Frozen, Processes};
@@ -131,7 +132,7 @@ pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
     let input = if is_input_sent { descriptor::receive(&channel).map(Stdio::from) } else { Ok(Stdio::null()) };
     let Ok(input) = input else { return ExitCode::FAILURE };
     if is_start_held && !wait_until_thawed(&mut channel) {
-        Report::Exited(128 + Signal::TERM.as_raw()).send(&channel);
+        Report::Exited(Exit::Signal(Signal::TERM.as_raw())).send(&channel);
         Report::Gone.send(&channel);
         return ExitCode::SUCCESS;
     }
@@ -282,7 +283,7 @@ fn reap(shell: Pid, exited: &AtomicBool, cgroup: &OnceLock<Cgroup>, channel: &Un
                 if let Some(exceeded) = cgroup.get().and_then(Cgroup::exceeded) {
                     Report::Limited(exceeded).send(channel);
                 }
-                Report::Exited(exit_code(status)).send(channel);
+                Report::Exited(exit(status)).send(channel);
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => break,
@@ -297,8 +298,8 @@ fn reap(shell: Pid, exited: &AtomicBool, cgroup: &OnceLock<Cgroup>, channel: &Un
     std::process::exit(0);
 }
 
-fn exit_code(status: WaitStatus) -> i32 {
-    status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal)).unwrap_or(0)
+fn exit(status: WaitStatus) -> Exit {
+    status.terminating_signal().map_or_else(|| Exit::Code(status.exit_status().unwrap_or(0)), Exit::Signal)
 }
 
 /// Follows orders until the channel closes. Never returns: the reaper ends the process.

@@ -111,9 +111,9 @@ async fn confined(oversight: &Oversight, name: &str, arguments: &[&str], cwd: &P
     let command = oversight.sandbox.confine(command, &jobs, Variables::Filtered)?;
     let watch = command.confinement.as_ref().and_then(|confinement| confinement.watch.clone());
     let job = jobs.spawn_to(command, Stdio::inherit(), Stdio::inherit())?;
-    let code = job.exited().await.with_context(|| format!("cannot run {name}"))?;
+    let exit = job.exited().await.with_context(|| format!("cannot run {name}"))?;
     if let Some(path) = watch.and_then(|watch| watch.first_change()) {
         bail!("Changed a protected path: {}. It was put back and the command was stopped.", path.display());
     }
-    Ok(code)
+    Ok(exit.code())
 }
