@@ -220,3 +220,52 @@ fn said(status: StatusCode, text: String) -> Response<Body> {
     *response.status_mut() = status;
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// Asks the proxy for a tunnel.
+    async fn ask(proxy: std::net::SocketAddr, target: std::net::SocketAddr) -> TcpStream {
+        let mut client = TcpStream::connect(proxy).await.unwrap();
+        client.write_all(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n").as_bytes()).await.unwrap();
+        client
+    }
+
+    /// Reads the first line of the proxy's answer.
+    async fn answer_of(client: &mut TcpStream) -> String {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(client.read_u8().await.unwrap());
+        }
+        String::from_utf8(head).unwrap().lines().next().unwrap().to_owned()
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_connection_too_many_waits_for_the_end_of_another() {
+        let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let target = server.local_addr().unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let domains = Domains::read(&[target.to_string()], &[]).unwrap();
+        let _proxy = Proxy::start(listener, domains, SessionHosts::default()).unwrap();
+        let mut tunnels = Vec::new();
+        for _ in 0..MAX_CONNECTIONS {
+            let mut tunnel = ask(address, target).await;
+            assert_eq!(answer_of(&mut tunnel).await, "HTTP/1.1 200 OK");
+            tunnels.push((tunnel, server.accept().await.unwrap().0));
+        }
+        let mut waiting = ask(address, target).await;
+        // What the proxy does for others meanwhile shows that it had the time to answer this one.
+        for (tunnel, outside) in &mut tunnels {
+            tunnel.write_all(b"ping").await.unwrap();
+            outside.read_exact(&mut [0; 4]).await.unwrap();
+        }
+        let unanswered = waiting.try_read(&mut [0; 1]).unwrap_err();
+        assert_eq!(unanswered.kind(), io::ErrorKind::WouldBlock);
+        drop(tunnels.pop());
+        assert_eq!(answer_of(&mut waiting).await, "HTTP/1.1 200 OK");
+    }
+}

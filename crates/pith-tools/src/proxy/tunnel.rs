@@ -140,7 +140,7 @@ impl Activity {
     }
 }
 
-async fn hand_on(inside: impl AsyncRead + AsyncWrite, outside: TcpStream) {
+async fn hand_on(inside: impl AsyncRead + AsyncWrite, outside: impl AsyncRead + AsyncWrite) {
     let activity = Activity(Mutex::new(Instant::now()));
     let (from_inside, to_inside) = split(inside);
     let (from_outside, to_outside) = split(outside);
@@ -207,5 +207,25 @@ mod tests {
         assert!(is_for(&hello("127.0.0.1"), "127.0.0.1").await);
         assert!(!is_for(b"SSH-2.0-OpenSSH_9.9\r\n", "example.org").await);
         assert!(!is_for(b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n", "example.org").await);
+    }
+
+    #[tokio::test(flavor = "current_thread", start_paused = true)]
+    async fn a_tunnel_ends_when_nothing_comes_through_it() {
+        let (mut client, inside) = tokio::io::duplex(64);
+        let (mut server, outside) = tokio::io::duplex(64);
+        let tunnel = tokio::spawn(hand_on(inside, outside));
+        let begin = Instant::now();
+        for _ in 0..3 {
+            tokio::time::sleep(IDLE_LIMIT - Duration::from_secs(1)).await;
+            client.write_all(b"ping").await.unwrap();
+            let mut heard = [0; 4];
+            server.read_exact(&mut heard).await.unwrap();
+            assert_eq!(&heard, b"ping", "one word keeps it open");
+        }
+        let last = Instant::now();
+        assert!(last - begin > 2 * IDLE_LIMIT);
+        assert_eq!(client.read(&mut [0; 4]).await.unwrap(), 0, "the tunnel has ended");
+        assert_eq!(last.elapsed().as_secs(), IDLE_LIMIT.as_secs());
+        tunnel.await.unwrap();
     }
 }
