@@ -3,6 +3,7 @@
 //!
 //! Nothing here depends on how pith is built; any program with the protocol on stdin and stdout can be driven.
 
+mod dice;
 mod guarded;
 pub mod host;
 mod normal;
@@ -10,11 +11,13 @@ mod output;
 pub mod packages;
 pub mod process;
 pub mod schema;
+mod shell_server;
 mod skip;
 pub mod terminal;
 pub mod tmux;
 pub mod transcript;
 
+pub use dice::Dice;
 pub use guarded::GuardedServer;
 pub use host::{Host, HostBuilder, InProcess, Signal};
 pub use normal::Normal;
@@ -22,6 +25,7 @@ pub use output::Output;
 pub use pith_conformance::home::{SessionFile, TempHome};
 pub use pith_conformance::server::{Api, Block, Fault, ModelServer, Script, Turn};
 pub use pith_conformance::{home, server, timeout};
+pub use shell_server::shell_server;
 pub use skip::{has, skip};
 pub use terminal::Terminal;
 pub use tmux::Tmux;

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use pith_testkit::Dice;
 use serde_json::{Value, json};
 
-use crate::dice::Dice;
 use crate::support::{MODELS, PROVIDER, Script, Turn};
 
 /// One random session.

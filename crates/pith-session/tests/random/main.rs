@@ -6,7 +6,6 @@
 #![allow(clippy::print_stderr, reason = "what a long search has found")]
 
 mod case;
-mod dice;
 mod play;
 mod rules;
 #[path = "../support/mod.rs"]

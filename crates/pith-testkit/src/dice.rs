@@ -9,7 +9,7 @@ impl Dice {
         Dice(seed)
     }
 
-    pub fn next(&mut self) -> u64 {
+    fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -18,7 +18,7 @@ impl Dice {
 
     /// Returns a number below `n`.
     pub fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
+        self.roll() % n
     }
 
     pub fn one_in(&mut self, n: u64) -> bool {
