@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-use crate::tree::{EntryTree, NodeIndex};
+use crate::tree::{Node, NodeIndex};
 
 /// What offsets refer to.
+#[derive(Clone)]
 pub(crate) enum Backing {
     /// No file (yet): every line is in memory.
     None,
@@ -76,9 +77,10 @@ impl Seek for ReadAt<'_> {
     }
 }
 
-/// Reads lines of a tree; cheap for many lines in file order.
+/// Reads lines of entries; cheap for many lines in file order.
 pub(crate) struct Lines<'t> {
-    tree: &'t EntryTree,
+    nodes: &'t [Node],
+    backing: &'t Backing,
     /// With the position of the next byte it would give.
     reader: Option<(BufReader<ReadAt<'t>>, u64)>,
     buffer: Vec<u8>,
@@ -86,14 +88,14 @@ pub(crate) struct Lines<'t> {
 }
 
 impl<'t> Lines<'t> {
-    pub fn new(tree: &'t EntryTree) -> Self {
-        Lines { tree, reader: None, buffer: Vec::new(), n_read: 0 }
+    pub fn new(nodes: &'t [Node], backing: &'t Backing) -> Self {
+        Lines { nodes, backing, reader: None, buffer: Vec::new(), n_read: 0 }
     }
 
     /// Returns the line of an entry.
     pub fn get(&mut self, index: NodeIndex) -> io::Result<&[u8]> {
-        let tree = self.tree;
-        self.at(&tree.node(index).place)
+        let nodes = self.nodes;
+        self.at(&nodes[index as usize].place)
     }
 
     /// Returns the line at a place.
@@ -102,7 +104,7 @@ impl<'t> Lines<'t> {
             Place::Memory(line) => return Ok(line.strip_suffix(b"\n").unwrap_or(line)),
             Place::Stored { offset, len } => (*offset, *len as usize),
         };
-        match &self.tree.backing {
+        match self.backing {
             Backing::None => Err(io::Error::other("the line was never stored")),
             Backing::Bytes(bytes) => usize::try_from(offset)
                 .ok()

@@ -194,7 +194,7 @@ impl Context {
     fn read_one(&self, source: NodeIndex, tree: &EntryTree, lines: &mut Lines<'_>) -> io::Result<Arc<Message>> {
         let message = match self.held.get(&source) {
             Some(message) => Arc::clone(message),
-            None => read_message(tree.node(source), lines.get(source))?,
+            None => Arc::new(read_message(tree.node(source), lines.get(source))?),
         };
         Ok(match self.outline.replaced.get(&source) {
             Some(content) => Arc::new(with_content(&message, content.clone())),
@@ -316,12 +316,13 @@ fn first_kept(tree: &EntryTree, compaction: NodeIndex) -> Option<NodeIndex> {
     tree.find(sketch.first_kept.as_deref()?)
 }
 
-fn read_message(node: &Node, line: io::Result<&[u8]>) -> io::Result<Arc<Message>> {
+/// Returns the message of an entry that stands in the conversation.
+pub(crate) fn read_message(node: &Node, line: io::Result<&[u8]>) -> io::Result<Message> {
     // Long after the file was opened, another program may have written over it.
     let line =
         line.and_then(|line| is_line_of(line, &node.id).then_some(line).ok_or(io::ErrorKind::InvalidData.into()))?;
     let message = message_of(node.kind, line, node.timestamp)?;
-    message.map(Arc::new).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    message.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 fn is_line_of(line: &[u8], id: &str) -> bool {

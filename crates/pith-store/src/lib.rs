@@ -64,7 +64,7 @@ pub use message::with_content;
 pub use navigate::Destination;
 pub use paths::{session_directory, sessions_root};
 pub use query::ContextEntry;
-pub use reader::{EntryOutline, EntryReader, StoredEntry};
+pub use reader::{EntryOutline, EntryReader, StoredBranch, StoredEntry};
 pub use remove::remove;
 pub use report::{ReportKind, StoreReport};
 pub use resolve::{FoundSession, LocatedSession, Places, find_anywhere, find_by_id, find_session};

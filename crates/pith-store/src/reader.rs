@@ -5,9 +5,11 @@ use std::io;
 use pith_protocol::Message;
 use serde_json::{Map, Value};
 
-use crate::backing::Lines;
+use crate::backing::{Backing, Lines};
+use crate::context::read_message;
 use crate::ids::EntryId;
-use crate::message::{message_of, object};
+use crate::message::{contributes, message_of, object};
+use crate::store::SessionStore;
 use crate::tree::{EntryTree, Kind, Node, NodeIndex};
 
 /// Reads the entries of a tree by position; cheap for many of them in file order.
@@ -32,6 +34,33 @@ pub struct StoredEntry<'a> {
     pub outline: EntryOutline<'a>,
     /// The line without newline, as the file has it.
     pub line: &'a [u8],
+}
+
+/// The messages from the first entry to the leaf as they were at one moment. They stay in the file until someone reads
+/// them, while the session goes on.
+pub struct StoredBranch {
+    nodes: Vec<Node>,
+    backing: Backing,
+}
+
+impl SessionStore {
+    /// Returns the branch of the leaf, also what a summary has replaced for the model.
+    pub fn stored_branch(&self) -> StoredBranch {
+        let path = self.tree.path(self.leaf).into_iter().map(|index| self.tree.node(index));
+        let nodes = path.filter(|node| contributes(node.kind)).cloned().collect();
+        StoredBranch { nodes, backing: self.tree.backing.clone() }
+    }
+}
+
+impl StoredBranch {
+    /// Reads one message after the other, oldest first, each with the id of its entry. What cannot be read is left out.
+    pub fn messages(&self) -> impl Iterator<Item = (&EntryId, Message)> {
+        let mut lines = Lines::new(&self.nodes, &self.backing);
+        (0..).zip(&self.nodes).filter_map(move |(index, node)| {
+            let message = read_message(node, lines.get(index)).ok()?;
+            Some((&node.id, message))
+        })
+    }
 }
 
 impl EntryTree {
@@ -84,7 +113,9 @@ impl StoredEntry<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::append::CompactionEntry;
     use crate::load::load_bytes;
+    use pith_protocol::UserMessage;
 
     #[test]
     fn entries_are_read_by_position_and_branches_by_id() {
@@ -113,5 +144,37 @@ mod tests {
         assert!(reader.read(1).unwrap().message().unwrap().is_none());
         assert_eq!(reader.read(1).unwrap().members().unwrap()["customType"], "x");
         assert!(reader.read(3).is_err());
+    }
+
+    #[test]
+    fn a_branch_is_read_as_it_was_while_the_session_goes_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s.jsonl");
+        let prompt = |text: &str| std::sync::Arc::new(Message::User(UserMessage::new(text.to_owned(), vec![], 1)));
+        let shown = |branch: &StoredBranch| -> Vec<(EntryId, String)> {
+            let text = |message| match message {
+                Message::User(message) => message.content.text(),
+                Message::CompactionSummary(compaction) => compaction.summary,
+                other => panic!("{other:?}"),
+            };
+            branch.messages().map(|(id, message)| (id.clone(), text(message))).collect()
+        };
+        let mut store = SessionStore::create_at(&path, directory.path(), None);
+        let first = store.append_message(&prompt("one"));
+        store.append_message(&prompt("left"));
+        store.move_leaf(Some(&first)).unwrap();
+        store.append_label(&first, Some("mark")).unwrap();
+        let summary = store.append_compaction(&CompactionEntry { summary: "S".into(), ..Default::default() });
+        let branch = store.stored_branch();
+        store.append_message(&prompt("two"));
+        assert_eq!(shown(&branch), [(first, "one".to_owned()), (summary, "S".to_owned())]);
+        drop(store);
+        // What another program writes over it is no longer there to be shown.
+        let mut store = SessionStore::resume(&path, directory.path()).unwrap();
+        store.append_message(&prompt("three"));
+        let branch = store.stored_branch();
+        let lines = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, lines.replace("\"one\"", "\"1ne\"").replace("\"two\"", r#""tw\""#)).unwrap();
+        assert_eq!(shown(&branch).iter().map(|(_, text)| &**text).collect::<Vec<_>>(), ["1ne", "S", "three"]);
     }
 }

@@ -56,6 +56,7 @@ pub struct Label {
     pub timestamp: i64,
 }
 
+#[derive(Clone)]
 pub(crate) struct Node {
     pub id: EntryId,
     pub parent: Option<NodeIndex>,
@@ -200,7 +201,7 @@ impl EntryTree {
     }
 
     pub(crate) fn lines(&self) -> Lines<'_> {
-        Lines::new(self)
+        Lines::new(&self.nodes, &self.backing)
     }
 
     /// Entries from a root down to `leaf`.
