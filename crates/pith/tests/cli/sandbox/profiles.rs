@@ -1,9 +1,10 @@
 //! Profiles: what they hold, who chooses them, who changes them.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use pith_sandbox::Support;
-use pith_testkit::{Host, TempHome, Turn, has};
+use pith_testkit::{Host, TempHome, Turn, has, timeout};
 use serde_json::{Value, json};
 
 use super::super::support::{Output, finish, model, run, run_with, scene, start_in};
@@ -162,12 +163,18 @@ fn a_file_that_the_model_writes_does_not_open_the_sandbox() {
     }
     host.wait_type("agent_settled");
     assert!(!home.work().join(".pi/sandbox.json").exists(), "it was put back");
-    // As if the moment before it was put back had been enough.
-    home.write_file(".pi/sandbox.json", loose);
-    host.data(json!({"type": "reload"}));
-    assert_eq!(host.data(json!({"type": "get_state"}))["sandbox"], before);
-    let found = host.data(json!({"type": "get_diagnostics"}))["diagnostics"].to_string();
-    assert!(found.contains("sandbox_project_loosens"), "{found}");
+    // As if the moment before it was put back had been enough. While something of the killed command is still ending,
+    // the file is put back once more.
+    let deadline = Instant::now() + timeout();
+    let mut is_found = false;
+    while !is_found {
+        assert!(Instant::now() < deadline, "the file is not reported");
+        home.write_file(".pi/sandbox.json", &loose);
+        host.data(json!({"type": "reload"}));
+        assert_eq!(host.data(json!({"type": "get_state"}))["sandbox"], before);
+        let found = host.data(json!({"type": "get_diagnostics"}))["diagnostics"].to_string();
+        is_found = found.contains("sandbox_project_loosens");
+    }
 }
 
 fn refusal(host: &mut Host, command: Value) -> String {
