@@ -1,8 +1,10 @@
 //! The frame queue and the thread that empties it.
 //!
-//! Frames of all producers pass through one ordered buffer. Above its limit, deltas of one block are merged and only
-//! the newest progress of each tool call is kept; if that does not help the run is suspended until the host has caught
-//! up.
+//! Frames of all producers pass through one ordered buffer. Above its limit, deltas of one block or message are merged
+//! and only the newest progress of each tool call is kept; if that does not help the run is suspended until the host has
+//! caught up.
+
+mod tail;
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,6 +16,7 @@ use pith_session::Room;
 
 use super::FLUSH_LIMIT;
 use crate::debug;
+use tail::{Chunk, Tail};
 
 /// How many bytes of frames are kept for a host that does not read.
 pub const LIMIT: usize = 8 << 20;
@@ -44,8 +47,8 @@ struct State {
     in_flight: usize,
     /// Bytes written so far.
     written: u64,
-    /// A delta that may still be merged with later ones; comes after `pending`.
-    tail: Option<Delta>,
+    /// Text that may still be merged with what follows; comes after `pending`.
+    tail: Option<Tail>,
     /// The newest progress of each tool call that reported while the queue was full. Queued when `pending` has been
     /// taken, or right before the end of its call.
     progress: Vec<Report>,
@@ -114,6 +117,30 @@ impl FrameQueue {
             state.append(|out| out.extend_from_slice(&line));
         }
         state.append(encode);
+        self.publish(&state);
+    }
+
+    /// Forgets progress of a call that was held back: its end is queued next, and says more.
+    pub fn drop_tool_update(&self, call: &str) {
+        self.lock().take_progress(call);
+    }
+
+    /// Queues text; while the queue is full, text of the same key that follows is added to the same frame.
+    pub fn push_chunk(
+        &self,
+        key: impl FnOnce() -> String,
+        text: &str,
+        encode: impl Fn(&str, &mut Vec<u8>) + Send + 'static,
+    ) {
+        let mut state = self.lock();
+        if state.is_full() || state.tail.is_some() {
+            state.merge_chunk(key(), text, encode);
+        } else {
+            state.append(|out| encode(text, out));
+        }
+        if !state.is_full() {
+            state.queue_tail();
+        }
         self.publish(&state);
     }
 
@@ -278,7 +305,7 @@ impl State {
     /// Whether the queue is full and not even merging keeps it from growing.
     fn must_wait(&self) -> bool {
         match &self.tail {
-            Some(delta) => delta.escaped.len() > LIMIT,
+            Some(tail) => tail.len() > LIMIT,
             None => self.is_full(),
         }
     }
@@ -286,7 +313,7 @@ impl State {
     fn merges(&self, event: &pith_protocol::AssistantEvent) -> bool {
         use pith_protocol::AssistantEvent::{TextDelta, ThinkingDelta, ToolCallDelta};
         use pith_protocol::live::Kind;
-        let Some(held) = &self.tail else { return false };
+        let Some(Tail::Delta(held)) = &self.tail else { return false };
         match event {
             TextDelta { index, .. } => held.kind == Kind::Text && held.index == *index,
             ThinkingDelta { index, .. } => held.kind == Kind::Thinking && held.index == *index,
@@ -297,17 +324,37 @@ impl State {
 
     fn merge(&mut self, delta: Delta) {
         match &mut self.tail {
-            Some(held) => held.escaped.extend_from_slice(&delta.escaped),
-            None => self.tail = Some(delta),
+            Some(Tail::Delta(held)) => held.escaped.extend_from_slice(&delta.escaped),
+            Some(Tail::Chunk(_)) | None => {
+                self.queue_tail();
+                self.tail = Some(Tail::Delta(delta));
+            }
         }
     }
 
-    /// Queues the delta that could still be merged.
+    fn merge_chunk(&mut self, key: String, text: &str, encode: impl Fn(&str, &mut Vec<u8>) + Send + 'static) {
+        match &mut self.tail {
+            Some(Tail::Chunk(held)) if held.key == key => held.text.push_str(text),
+            // Two that take turns, as sessions that stream at once, would never merge and never wait.
+            Some(_) => {
+                self.queue_tail();
+                self.append(|out| encode(text, out));
+            }
+            None => self.tail = Some(Tail::Chunk(Chunk { key, text: text.to_owned(), encode: Box::new(encode) })),
+        }
+    }
+
+    /// Queues the text that could still be merged.
     fn queue_tail(&mut self) {
-        let Some(delta) = self.tail.take() else { return };
-        if let Some(live) = self.live.take() {
-            self.append(|out| live.append_delta_frame(&delta, out));
-            self.live = Some(live);
+        match self.tail.take() {
+            None => {}
+            Some(Tail::Chunk(chunk)) => self.append(|out| (chunk.encode)(&chunk.text, out)),
+            Some(Tail::Delta(delta)) => {
+                if let Some(live) = self.live.take() {
+                    self.append(|out| live.append_delta_frame(&delta, out));
+                    self.live = Some(live);
+                }
+            }
         }
     }
 

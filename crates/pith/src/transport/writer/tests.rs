@@ -170,3 +170,61 @@ fn a_host_that_is_gone_is_not_waited_for() {
     writer.join().expect("the writer ends");
     assert!(queue.wait_for_reading(|| false, || false), "the answers have been dropped");
 }
+
+/// A queue above its limit, and what the host reads of it once it has closed and the host reads on.
+fn full() -> (Arc<FrameQueue>, impl FnOnce() -> Vec<String>) {
+    let (ticket, tickets) = mpsc::channel();
+    let written = Arc::new(Mutex::new(Vec::new()));
+    let (queue, writer) = FrameQueue::start(Slow { tickets, written: written.clone() }, || {}).expect("threads");
+    queue.push(|out| out.resize(LIMIT, b'x'));
+    let closing = queue.clone();
+    let read = move || {
+        closing.close();
+        for _ in 0..10_000 {
+            let _ = ticket.send(());
+        }
+        writer.join().expect("the writer ends");
+        let written = String::from_utf8(written.lock().expect("lock").clone()).expect("UTF-8");
+        written.lines().skip(1).map(str::to_owned).collect()
+    };
+    (queue, read)
+}
+
+fn chunk(queue: &FrameQueue, key: &'static str, text: &str) {
+    queue.push_chunk(
+        || key.to_owned(),
+        text,
+        move |text, out| out.extend_from_slice(format!("{key}:{text}").as_bytes()),
+    );
+}
+
+fn has_room(queue: &FrameQueue) -> bool {
+    let room = queue.room();
+    let waiting = std::pin::pin!(room.wait());
+    waiting.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready()
+}
+
+#[test]
+fn chunks_of_one_message_become_one_frame() {
+    let (queue, read) = full();
+    for number in 0..500 {
+        chunk(&queue, "a", &format!("{number} "));
+    }
+    queue.push(|out| out.extend_from_slice(b"other"));
+    chunk(&queue, "a", "last");
+    let whole: String = (0..500).map(|number| format!("{number} ")).collect();
+    assert_eq!(read(), [format!("a:{whole}"), "other".to_owned(), "a:last".to_owned()]);
+}
+
+#[test]
+fn chunks_that_cannot_be_merged_suspend_their_runs() {
+    let (queue, read) = full();
+    queue.room().open();
+    chunk(&queue, "a", "1");
+    chunk(&queue, "a", "2");
+    assert!(has_room(&queue), "merging keeps the queue from growing");
+    chunk(&queue, "b", "3");
+    assert!(!has_room(&queue));
+    chunk(&queue, "a", "4");
+    assert_eq!(read(), ["a:12", "b:3", "a:4"]);
+}
