@@ -7,6 +7,7 @@
 mod dispatch;
 mod failure;
 mod hello;
+mod log;
 mod outbox;
 mod parts;
 mod reply;
@@ -46,7 +47,8 @@ pub use extensions::{
     register_provider, serve_fetch, serve_model_request, serve_tool,
 };
 pub use limits::{LimitScope, WorkLimits};
-pub use mcp::{FromMcp, McpInput, McpPage, McpPrompt, McpSample, McpServers, McpSetup};
+pub use log::{short_name, with_name};
+pub use mcp::{FromMcp, McpInput, McpPage, McpPrompt, McpSample, McpServers, McpSetup, McpUnlisted};
 pub use outbox::{Outbox, Room};
 pub use parts::{SessionOptions, SessionParts, SessionPlaces};
 pub use permissions::Attendance;

@@ -26,6 +26,7 @@ use crate::extensions::Extensions;
 use crate::jobs::{EndedJob, Job, JobEnd, Jobs};
 use crate::limits::Governor;
 use crate::mcp::{FromMcp, Mcp};
+use crate::log::log_line;
 use crate::models::{Models, Router};
 use crate::outbox::Outbox;
 pub use crate::parts::{SessionOptions, SessionParts, SessionPlaces};
@@ -379,9 +380,4 @@ pub(crate) async fn until(moment: Option<Instant>) {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,
     }
-}
-
-/// Writes one line to stderr.
-pub(crate) fn log_line(text: &str) {
-    pith_visible::write_stderr(&format!("pith: {text}\n"));
 }

@@ -12,8 +12,9 @@ use pith_store::StoreReport;
 use serde_json::json;
 
 use crate::compaction::{Context, has_count};
+use crate::log::log_line;
 use crate::reply::Reply;
-use crate::session::{Session, log_line};
+use crate::session::Session;
 
 impl Session {
     /// Records model and level, unless the session already has them. They reach the disk only once the session has

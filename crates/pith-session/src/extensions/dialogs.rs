@@ -6,7 +6,8 @@ use pith_ext::outgoing::Answer;
 use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
 use tokio::sync::oneshot;
 
-use crate::session::{Session, log_line};
+use crate::log::log_line;
+use crate::session::Session;
 
 /// Unanswered dialogs, by id.
 #[derive(Default)]

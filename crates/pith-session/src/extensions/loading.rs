@@ -12,9 +12,10 @@ use pith_resources::ContributedPath;
 use super::{Engine, LoadingExtensions};
 use crate::admission::{Hold, Step};
 use crate::jobs::{Job, JobEnd};
+use crate::log::log_line;
 use crate::project::{Contributed, ReloadReason};
 use crate::replace::Replacement;
-use crate::session::{Session, log_line};
+use crate::session::Session;
 
 /// Why a session starts, as `session_start` reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use super::model_request;
 use super::registry_questions::model_auth;
 use crate::jobs::{Job, JobEnd};
+use crate::log::log_line;
 use crate::models::Selection;
-use crate::session::{Session, log_line};
+use crate::session::Session;
 
 /// The providers that extensions have registered, by name.
 pub(crate) type Providers = BTreeMap<String, Provider>;

@@ -5,8 +5,9 @@ use pith_protocol::Event;
 
 use super::ReloadReply;
 use crate::activity::AfterSettled;
+use crate::log::log_line;
 use crate::replace::{ReplacementReply, Target};
-use crate::session::{Session, log_line};
+use crate::session::Session;
 
 impl Session {
     /// Takes one request. It is served at once, since extension code may be waiting, unless it would start or replace

@@ -16,7 +16,8 @@ use std::time::Duration;
 use pith_permissions::{Bases, LoadedPolicy, Mode, Policy, Rule, Sources};
 use tokio::sync::mpsc;
 
-use crate::session::{Session, log_line};
+use crate::log::log_line;
+use crate::session::Session;
 pub(crate) use held::{FromGate, HeldCall, Judge, ServerTool, Subject, decided_by};
 use hosts::AnsweredHosts;
 pub(crate) use hosts::HostQuestions;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::held::HeldCall;
 use super::parsed;
-use crate::session::log_line;
+use crate::log::log_line;
 
 /// The `customType` of the entries that record it. The last one in the file counts, whichever branch it is on: what the
 /// user has allowed in a session does not depend on where in its tree the conversation is.

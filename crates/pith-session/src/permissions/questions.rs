@@ -21,7 +21,8 @@ use super::held::{FromGate, HeldCall, decided_by};
 use super::question::{Grant, Offer, Surroundings, dialog, frame, refusal};
 use super::{Attendance, UNSURE_LIMIT, parsed};
 use crate::jobs::{Job, JobEnd};
-use crate::session::{Session, log_line};
+use crate::log::log_line;
+use crate::session::Session;
 
 /// The calls that wait, and the question that is open about the first of them.
 #[derive(Default)]

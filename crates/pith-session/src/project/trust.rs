@@ -9,7 +9,8 @@ use tokio::task::AbortHandle;
 
 use super::ReloadReason;
 use crate::jobs::{Job, JobEnd};
-use crate::session::{Session, log_line};
+use crate::log::log_line;
+use crate::session::Session;
 
 /// The state of the question.
 #[derive(Default)]

@@ -2,8 +2,9 @@
 
 use super::Successor;
 use crate::jobs::{Job, JobEnd};
+use crate::log::log_line;
 use crate::project::ReloadReason;
-use crate::session::{Session, log_line};
+use crate::session::Session;
 
 impl Session {
     pub(super) fn install(&mut self, successor: Successor) {

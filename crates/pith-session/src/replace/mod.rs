@@ -27,8 +27,9 @@ use crate::admission::Step;
 use crate::checkpoints::Since;
 use crate::extensions::StartReason;
 use crate::jobs::{Job, JobEnd};
+use crate::log::log_line;
 use crate::reply::Reply;
-use crate::session::{Session, log_line};
+use crate::session::Session;
 pub(crate) use reply::{ReplacementOutcome, ReplacementReply};
 
 /// A replacement under way.

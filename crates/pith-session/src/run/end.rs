@@ -16,7 +16,8 @@ use super::RetryDecision;
 use crate::activity::{RunStart, Stage, Work};
 use crate::extensions::{AbortGrace, outcome};
 use crate::jobs::{Job, JobEnd};
-use crate::session::{Session, log_line};
+use crate::log::log_line;
+use crate::session::Session;
 
 impl Session {
     pub(super) fn on_agent_end(&mut self, messages: &[Arc<Message>]) {

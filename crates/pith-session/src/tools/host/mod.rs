@@ -18,8 +18,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{FromTool, ToolLink, images};
 use crate::jobs::{Job, JobEnd};
+use crate::log::log_line;
 use crate::reply::Reply;
-use crate::session::{Session, log_line};
+use crate::session::Session;
 use pending::PendingCalls;
 pub(crate) use pending::{DISCONNECTED, PendingCall};
 
