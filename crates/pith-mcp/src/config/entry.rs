@@ -151,7 +151,7 @@ struct Entry<'a> {
 }
 
 /// Every key that has a meaning here or in a program whose files are read.
-const KEYS: [&str; 32] = [
+const KEYS: [&str; 31] = [
     "command",
     "args",
     "env",
@@ -181,7 +181,6 @@ const KEYS: [&str; 32] = [
     "sampling",
     "approveTools",
     "searchKeywords",
-    "envFile",
     "gallery",
     "name",
 ];
@@ -442,7 +441,7 @@ mod tests {
 
     #[test]
     fn unknown_keys_are_kept_for_a_note() {
-        let config = read(json!({"command": "a", "comand": "b", "disabled": true})).expect("usable");
-        assert_eq!((config.unknown, config.is_enabled), (vec!["comand".to_owned()], false));
+        let config = read(json!({"command": "a", "comand": "b", "envFile": ".env", "disabled": true})).expect("usable");
+        assert_eq!((config.unknown, config.is_enabled), (vec!["comand".to_owned(), "envFile".to_owned()], false));
     }
 }

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use tracing::warn;
 
 use super::entry::{ServerConfig, Transport};
-use super::sources::Places;
+use super::places::Places;
+use super::sources::{Given, read_all};
 use crate::digest;
 
 /// The accepted servers of one project, as digests of what they start.
@@ -59,12 +60,10 @@ impl KnownServers {
         }
     }
 
-    /// Forgets what was accepted: the next session accepts what it finds.
-    pub fn forget(places: &Places) {
-        let known = KnownServers::of(places);
-        if known.has_project() {
-            let _ = locked_file::update(&known.file, |projects| drop(projects.remove(&known.project)));
-        }
+    /// Accepts exactly the servers that the files of a project name now.
+    pub fn accept(places: &Places) {
+        let given = Given { is_approved: true, ..Given::default() };
+        KnownServers::of(places).remember(read_all(places, &given, true).accepted());
     }
 }
 

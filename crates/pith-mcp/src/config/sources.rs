@@ -1,14 +1,15 @@
 //! Where servers come from, and which of two with the same name counts.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use pith_config::{AgentDir, Diagnostic, Environment, document};
+use pith_config::{Diagnostic, document};
 use pith_protocol::fields::type_name;
 use serde_json::{Map, Value};
 
 use super::entry::{ServerConfig, read_entry};
 use super::imports::Program as ImportedProgram;
 use super::known::KnownServers;
+use super::places::{ConfigFile, Places};
 use super::prompted::{Prompted, read_prompted};
 use super::registered::Registered;
 
@@ -55,15 +56,6 @@ pub enum TimeoutUnit {
     Milliseconds,
 }
 
-/// Where files are looked for.
-#[derive(Clone, Debug)]
-pub struct Places {
-    pub agent_dir: AgentDir,
-    pub environment: Environment,
-    /// The session's directory.
-    pub cwd: PathBuf,
-}
-
 /// What the command line and the host say.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
@@ -84,50 +76,24 @@ pub struct Given {
 pub struct Read {
     pub servers: Vec<ServerConfig>,
     pub diagnostics: Vec<Diagnostic>,
-    /// The servers of the project that the user accepts by using them.
-    accepted: Vec<ServerConfig>,
+    /// The servers of the project that the user accepts by using them; `None` if that has happened before, or must not.
+    accepted: Option<Vec<ServerConfig>>,
 }
 
 impl Read {
-    /// Remembers which servers of the project were accepted: later ones need to be accepted, too.
+    /// Remembers which servers of the project were accepted: later ones need to be accepted, too, also where a project
+    /// with files of its own had none. Other directories are asked about as soon as they have some.
     pub fn remember(&self, places: &Places) {
-        if !self.accepted.is_empty() {
-            KnownServers::of(places).remember(&self.accepted);
+        if let Some(accepted) = &self.accepted
+            && (!accepted.is_empty() || places.agent_dir.project_dir(&places.cwd).is_dir())
+        {
+            KnownServers::of(places).remember(accepted);
         }
     }
-}
 
-/// A file in which servers are looked for.
-struct ConfigFile {
-    path: PathBuf,
-    source: Source,
-    unit: TimeoutUnit,
-}
-
-impl Places {
-    /// The file that `pith mcp add` writes for the user.
-    pub fn user_file(&self) -> PathBuf {
-        self.agent_dir.path().join("mcp.json")
-    }
-
-    /// The file that `pith mcp add -l` writes for the project.
-    pub fn project_file(&self) -> PathBuf {
-        self.agent_dir.project_dir(&self.cwd).join("mcp.json")
-    }
-
-    fn project_files(&self) -> Vec<ConfigFile> {
-        let file = |path: PathBuf, unit| ConfigFile { path, source: Source::Project, unit };
-        let mut files = vec![file(self.project_file(), TimeoutUnit::Seconds)];
-        let foreign = self.agent_dir.foreign_mcp_files(&self.cwd);
-        files.extend(foreign.into_iter().map(|path| file(path, TimeoutUnit::Milliseconds)));
-        files.push(file(self.cwd.join(".mcp.json"), TimeoutUnit::Milliseconds));
-        files
-    }
-
-    fn user_files(&self) -> Vec<ConfigFile> {
-        let home = self.environment.home();
-        let paths = [self.user_file(), home.join(".config/mcp/mcp.json"), home.join(".agents/mcp.json")];
-        paths.map(|path| ConfigFile { path, source: Source::User, unit: TimeoutUnit::Seconds }).into()
+    /// The servers of the project that are accepted now.
+    pub(super) fn accepted(&self) -> &[ServerConfig] {
+        self.accepted.as_deref().unwrap_or_default()
     }
 }
 
@@ -146,6 +112,7 @@ pub fn read_all(places: &Places, given: &Given, is_trusted: bool) -> Read {
     }
     let known = KnownServers::of(places);
     let is_approved = is_trusted && (given.is_approved || !known.has_project());
+    reading.read.accepted = is_approved.then(Vec::new);
     let mut overrides = Vec::new();
     for file in places.project_files() {
         let Some(entries) = reading.entries(&file) else { continue };
@@ -160,9 +127,7 @@ pub fn read_all(places: &Places, given: &Given, is_trusted: bool) -> Read {
             }
             let Some(server) = reading.entry(&name, &value, &file, &entries.prompted) else { continue };
             if is_approved || known.knows(&server) {
-                if is_approved {
-                    reading.read.accepted.push(server.clone());
-                }
+                reading.read.accepted.iter_mut().for_each(|accepted| accepted.push(server.clone()));
                 reading.add(server);
             } else {
                 reading.unapproved(&server);
@@ -396,7 +361,7 @@ impl Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pith_config::Layout;
+    use pith_config::{AgentDir, Environment, Layout};
 
     struct Home {
         directory: tempfile::TempDir,
@@ -487,6 +452,35 @@ mod tests {
         let approved = Given { is_approved: true, ..Given::default() };
         assert_eq!(home.read(&approved, true).0, ["p project"]);
         assert_eq!(home.read(&Given::default(), true).0, ["p project"]);
+    }
+
+    #[test]
+    fn a_trusted_project_without_servers_cannot_bring_one_later() {
+        let home = home();
+        home.write("work/.pi/settings.json", "{}");
+        assert_eq!(home.read(&Given::default(), true).0, Vec::<String>::new());
+        home.write("work/.mcp.json", &entry("p"));
+        let (servers, findings) = home.read(&Given::default(), true);
+        assert_eq!(servers, Vec::<String>::new());
+        assert!(findings[0].starts_with("server \"p\" is left out: the file has changed"), "{findings:?}");
+        // `pith trust` accepts what is there when it is run, and nothing else.
+        KnownServers::accept(&home.places);
+        assert_eq!(home.read(&Given::default(), true).0, ["p project"]);
+        home.write("work/.pi/mcp.json", &entry("q"));
+        assert_eq!(home.read(&Given::default(), true).0, ["p project"]);
+    }
+
+    #[test]
+    fn other_agents_files_of_a_project_have_their_own_unit() {
+        let mut home = home();
+        home.places.agent_dir = AgentDir::at(home.directory.path().join("agent"), Layout::Xcsh);
+        home.write("work/.xcsh/mcp.json", r#"{"mcpServers": {"a": {"command": "x", "timeout": 5}}}"#);
+        home.write("work/.omp/mcp.json", r#"{"mcpServers": {"b": {"command": "x", "timeout": 7000}}}"#);
+        let read = read_all(&home.places, &Given::default(), true);
+        let timeouts: Vec<_> = read.servers.iter().map(|server| (&*server.name, server.timeout.as_secs())).collect();
+        assert_eq!(timeouts, [("a", 5), ("b", 7)]);
+        home.places.agent_dir = AgentDir::at(home.directory.path().join("agent"), Layout::Pi);
+        assert!(read_all(&home.places, &Given::default(), true).servers.is_empty(), "the files of another agent");
     }
 
     #[test]

@@ -126,7 +126,7 @@ fn options(
 
 /// Lets a project start the servers that its files name now.
 pub fn accept_project(agent_dir: AgentDir, environment: Environment, cwd: &Path) {
-    KnownServers::forget(&Places { agent_dir, environment, cwd: cwd.to_owned() });
+    KnownServers::accept(&Places { agent_dir, environment, cwd: cwd.to_owned() });
 }
 
 impl McpServers for SessionServers {
