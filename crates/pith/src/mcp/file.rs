@@ -7,25 +7,34 @@ use pith_config::{Environment, locked_file};
 use pith_mcp::config::{ImportedProgram, Source, TimeoutUnit, is_same, read_entry};
 use serde_json::{Map, Value, json};
 
+use super::inputs::TheirInputs;
+
 /// Adds a server, or replaces the one of that name.
 pub fn add(file: &Path, name: &str, entry: Map<String, Value>) -> anyhow::Result<()> {
     let entry = Value::Object(entry);
     read_entry(name, &entry, Source::User, TimeoutUnit::Seconds)?;
+    change(file, |object| insert(object, name, entry))
+}
+
+/// Changes the document of a file, which need not exist.
+fn change(file: &Path, change: impl FnOnce(&mut Map<String, Value>)) -> anyhow::Result<()> {
     check_shape(file)?;
     if let Some(directory) = file.parent() {
         std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
     }
-    let written = locked_file::update(file, |object| {
-        let key =
-            if object.contains_key("servers") && !object.contains_key("mcpServers") { "servers" } else { "mcpServers" };
-        if let Value::Object(servers) = object.entry(key).or_insert_with(|| json!({})) {
-            servers.insert(name.to_owned(), entry);
-        }
-    });
-    written.with_context(|| format!("cannot write {}", file.display()))
+    locked_file::update(file, change).with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// Copies the servers of another program and says what came of each. Those of a name that is there stay as they are.
+fn insert(object: &mut Map<String, Value>, name: &str, entry: Value) {
+    let key =
+        if object.contains_key("servers") && !object.contains_key("mcpServers") { "servers" } else { "mcpServers" };
+    if let Value::Object(servers) = object.entry(key).or_insert_with(|| json!({})) {
+        servers.insert(name.to_owned(), entry);
+    }
+}
+
+/// Copies the servers of another program, with what the user is asked for in them, and says what came of each. Those of
+/// a name that is there stay as they are.
 pub fn import(
     file: &Path,
     program: ImportedProgram,
@@ -33,21 +42,27 @@ pub fn import(
     is_dry: bool,
 ) -> anyhow::Result<Vec<String>> {
     let theirs = program.file(environment);
-    let entries = program
-        .document(&theirs)
-        .and_then(|document| program.entries(document))
-        .map_err(|why| anyhow::anyhow!("{}: {why}", theirs.display()))?;
+    let failed = |why: String| anyhow::anyhow!("{}: {why}", theirs.display());
+    let document = program.document(&theirs).map_err(failed)?;
+    let inputs = TheirInputs::of(program, document.as_ref());
+    let entries = program.entries(document).map_err(failed)?;
     let present = names(file)?;
     let mut lines = Vec::new();
     for (name, entry) in entries {
-        let entry = with_plain_timeout(entry, program.unit());
+        let mut entry = with_plain_timeout(entry, program.unit());
         lines.push(match read_entry(&name, &entry, Source::User, TimeoutUnit::Seconds) {
             Err(error) => format!("left out: {error}"),
             Ok(_) if present.iter().any(|other| is_same(other, &name)) => format!("{name} is there already"),
             Ok(_) if is_dry => format!("would add {name}"),
             Ok(_) => {
-                add(file, &name, entry.as_object().cloned().unwrap_or_default())?;
-                format!("added {name}")
+                let mut line = format!("added {name}");
+                change(file, |object| {
+                    for (id, other) in inputs.bring(object, &mut entry) {
+                        line.push_str(&format!("; its input \"{id}\" is called \"{other}\" here"));
+                    }
+                    insert(object, &name, entry);
+                })?;
+                line
             }
         });
     }
@@ -101,10 +116,13 @@ fn check_shape(file: &Path) -> anyhow::Result<()> {
         None => Ok(()),
         Some(Value::Object(object)) => {
             let is_wrong = |key: &&str| object.get(*key).is_some_and(|servers| !servers.is_object());
-            match ["mcpServers", "servers"].iter().find(|key| is_wrong(key)) {
-                Some(key) => bail!("{}: {key} is no object", file.display()),
-                None => Ok(()),
+            if let Some(key) = ["mcpServers", "servers"].iter().find(|key| is_wrong(key)) {
+                bail!("{}: {key} is no object", file.display());
             }
+            if object.get("inputs").is_some_and(|inputs| !inputs.is_array()) {
+                bail!("{}: inputs is no array", file.display());
+            }
+            Ok(())
         }
         Some(_) => bail!("{} is no JSON object", file.display()),
     }

@@ -3,6 +3,7 @@
 mod arguments;
 mod command;
 mod file;
+mod inputs;
 mod login;
 mod questions;
 
