@@ -1351,13 +1351,15 @@ export type McpServer = {
   state: string;
   /** Why it does not run. */
   error?: string;
+  /** What the user can run about it, if it is `needs_auth`. */
+  hint?: string;
   /** `stdio`, `http` or `sse`. */
   transport: string;
   /** The file it is configured in. */
   path?: string;
   protocolVersion?: string;
   serverInfo?: McpServerInfo;
-  /** `auto`, `direct`, `deferred` or `hidden`. */
+  /** `direct`, `deferred` or `hidden`; `auto` while its tools are not known. */
   exposure: string;
   tools: McpTool[];
   /** Slash commands that call its prompts, without the slash. */
@@ -1384,6 +1386,8 @@ export type McpServerState = {
   state: string;
   /** Why it does not run. */
   error?: string;
+  /** What the user can run about it, if it is `needs_auth`. */
+  hint?: string;
 };
 
 /** Answer of `set_mcp_servers`, `mcp_reconnect` and `set_mcp_enabled`. */

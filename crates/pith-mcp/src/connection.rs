@@ -29,6 +29,7 @@ use crate::offer::{Offer, ServerInfo, ToolList, add_prompts, instructions};
 use crate::program::Program;
 use crate::query::Query;
 use crate::remarks::Remarks;
+use crate::state::Failure;
 
 /// However much progress a call reports.
 const LONGEST_CALL: Duration = Duration::from_secs(30 * 60);
@@ -291,12 +292,23 @@ impl Connection {
                 CallError::Refused { code: error.code.0, message: self.remarks.masked(&error.message) }
             }
             (_, Counterpart::Program(program)) => CallError::Lost(program.fate(None).await),
-            (ServiceError::TransportSend(error), Counterpart::Address(_)) => {
+            (ServiceError::TransportSend(error), Counterpart::Address(session)) => {
                 let why = self.remarks.masked(&error.error.to_string());
-                let is_passing = error.error.downcast_ref::<http::Fault>().is_some_and(http::Fault::is_passing);
-                if is_passing { CallError::Lost(why) } else { CallError::Unusable(why) }
+                let fault = error.error.downcast_ref::<http::Fault>();
+                if let Some(fault @ http::Fault::NeedsAuth(_)) = fault {
+                    session.want_sign_in(fault);
+                }
+                if fault.is_some_and(http::Fault::is_passing) { CallError::Lost(why) } else { CallError::Unusable(why) }
             }
             (_, Counterpart::Address(session)) => CallError::Lost(self.remarks.masked(&session.fate())),
+        }
+    }
+
+    /// Why the connection has ended, if that is for want of a sign-in.
+    pub fn sign_in_wanted(&self, server: &str) -> Option<Failure> {
+        match &self.counterpart {
+            Counterpart::Program(_) => None,
+            Counterpart::Address(session) => session.sign_in_wanted(server),
         }
     }
 

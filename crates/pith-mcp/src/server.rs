@@ -261,6 +261,7 @@ impl Server {
                 self.cache.write(&self.config, &offer);
                 {
                     let mut inner = self.inner();
+                    let wanted = connection.sign_in_wanted(&self.config.name);
                     inner.connection = Some(connection.clone());
                     (inner.n_failures, inner.retry_at) = (0, None);
                     inner.last_use = Instant::now();

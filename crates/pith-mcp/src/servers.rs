@@ -26,7 +26,8 @@ use crate::pool::Pool;
 use crate::questions::User;
 use crate::resources::{self, ResourceTool};
 use crate::sampling::Sample;
-use crate::server::{NeedsStart, Server, Wanted};
+use crate::server::{Server, Wanted};
+use crate::shown::state_of;
 use crate::state::State;
 use crate::tool::McpTool;
 
@@ -73,12 +74,7 @@ pub struct Updates {
 
 impl Updates {
     pub(crate) fn state_changed(&self, config: &ServerConfig, state: State, error: Option<&str>) {
-        (self.report)(McpServerState {
-            name: config.name.clone(),
-            source: config.source.as_str().to_owned(),
-            state: state.as_str().to_owned(),
-            error: error.map(str::to_owned),
-        });
+        (self.report)(state_of(config, state, error.map(str::to_owned)));
     }
 
     pub(crate) fn offers_changed(&self) {

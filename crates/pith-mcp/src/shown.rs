@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pith_config::Diagnostic;
 use pith_protocol::answers::{McpServer, McpServerInfo, McpServerState, McpTool as ShownTool};
 
-use crate::config::{Exposure, Transport};
+use crate::config::{Exposure, ServerConfig, Transport};
 use crate::names::name_all;
 use crate::prompts::command_name;
 use crate::server::Server;
@@ -63,11 +63,17 @@ impl Servers {
 
 fn shown_state(server: &Server) -> McpServerState {
     let snapshot = server.snapshot();
+    state_of(&server.config, snapshot.state, snapshot.error)
+}
+
+/// Where a server stands, for hosts.
+pub(crate) fn state_of(config: &ServerConfig, state: State, error: Option<String>) -> McpServerState {
     McpServerState {
-        name: server.config.name.clone(),
-        source: server.config.source.as_str().to_owned(),
-        state: snapshot.state.as_str().to_owned(),
-        error: snapshot.error,
+        name: config.name.clone(),
+        source: config.source.as_str().to_owned(),
+        state: state.as_str().to_owned(),
+        error,
+        hint: (state == State::NeedsAuth).then(|| config.login_command()).flatten(),
     }
 }
 

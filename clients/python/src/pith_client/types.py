@@ -1670,6 +1670,7 @@ class McpServer(_McpServer, total=False):
     """A server and what it offers, as far as that is known."""
 
     error: str
+    hint: str
     path: str
     protocolVersion: str
     serverInfo: McpServerInfo
@@ -1692,6 +1693,7 @@ class McpServerState(_McpServerState, total=False):
     """Where a server stands."""
 
     error: str
+    hint: str
 
 
 class McpServerStates(TypedDict):

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use url::Url;
 
+use super::entry::{ServerConfig, Transport};
 use super::fields::Fields;
 
 /// How to sign in. Texts still contain their variables.
@@ -51,6 +52,16 @@ impl OAuth {
     pub fn metadata_url(&self) -> Result<Option<Url>, String> {
         let parse = |url: &String| Url::parse(url).map_err(|error| format!("oauth.authServerMetadataUrl: {error}"));
         self.metadata_url.as_ref().map(parse).transpose()
+    }
+}
+
+impl ServerConfig {
+    /// The command with which the user signs in to the server; `None` if its entry has credentials, or wants no sign-in.
+    pub fn login_command(&self) -> Option<String> {
+        let Transport::Remote(remote) = &self.transport else { return None };
+        let is_signed = remote.bearer.is_some()
+            || remote.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        (remote.oauth.is_some() && !is_signed).then(|| format!("pith mcp login {}", self.name))
     }
 }
 

@@ -7,7 +7,7 @@ mod streams;
 mod target;
 mod transport;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, serve_client_with_lifecycle};
@@ -25,23 +25,43 @@ use transport::{HttpTransport, Shared};
 const END_GRACE: Duration = Duration::from_secs(1);
 
 /// The far end of a connection.
-pub struct Session(Arc<Shared>);
+pub struct Session {
+    shared: Arc<Shared>,
+    /// How the server said that it wants a sign-in after the session had begun.
+    sign_in_wanted: OnceLock<String>,
+}
 
 impl Session {
+    fn new(shared: Arc<Shared>) -> Self {
+        Session { shared, sign_in_wanted: OnceLock::new() }
+    }
+
+    /// Ends a session in which the server no longer answers without a sign-in.
+    pub fn want_sign_in(&self, fault: &Fault) {
+        let _ = self.sign_in_wanted.set(fault.to_string());
+        self.shared.closed.cancel();
+    }
+
+    /// Why the session has ended, if that is for want of a sign-in.
+    pub fn sign_in_wanted(&self, server: &str) -> Option<Failure> {
+        let why = self.sign_in_wanted.get()?;
+        Some(Failure::needs_auth(with_advice(why, &self.shared.target, server)))
+    }
+
     /// Waits until the server has ended the session; it may never do so.
     pub async fn ended(&self) {
-        self.0.closed.cancelled().await;
+        self.shared.closed.cancelled().await;
     }
 
     /// Says what became of a session that does not answer.
     pub fn fate(&self) -> String {
-        self.0.take_fault().map_or_else(|| "closed the connection".to_owned(), |fault| fault.to_string())
+        self.shared.take_fault().map_or_else(|| "closed the connection".to_owned(), |fault| fault.to_string())
     }
 
     /// Tells the server that the session has ended, if it has one.
     pub async fn end(&self) {
-        self.0.closed.cancel();
-        let _ = timeout(END_GRACE, self.0.delete()).await;
+        self.shared.closed.cancel();
+        let _ = timeout(END_GRACE, self.shared.delete()).await;
     }
 }
 
@@ -92,15 +112,18 @@ pub async fn connect(
     let limit = config.startup_timeout.as_secs_f64();
     let connected = tried.unwrap_or_else(|_| Err(Failure::failed(format!("did not answer within {limit} s"))));
     connected.map_err(|failure| {
-        let mut why = target.remarks.masked(&failure.why);
-        if failure.state == State::NeedsAuth {
-            why.push_str(&match target.sign_in() {
-                Some(_) => format!(": pith mcp login {}", config.name),
-                None => ": the credentials of its entry were refused".to_owned(),
-            });
-        }
+        let why = target.remarks.masked(&failure.why);
+        let why = if failure.state == State::NeedsAuth { with_advice(&why, &target, &config.name) } else { why };
         Failure { why, ..failure }
     })
+}
+
+/// Adds what can be done about a server that wants a sign-in.
+fn with_advice(why: &str, target: &Target, server: &str) -> String {
+    match target.sign_in() {
+        Some(_) => format!("{why}: pith mcp login {server}"),
+        None => format!("{why}: the credentials of its entry were refused"),
+    }
 }
 
 /// An attempt that failed.
@@ -141,7 +164,7 @@ async fn open(way: Way, target: &Arc<Target>, handler: Handler) -> Result<(Servi
     let served = serve_client_with_lifecycle(handler, transport, mode).await;
     let failed = match served {
         Ok(service) => match known_version(service) {
-            Ok(service) => return Ok((service, Session(shared))),
+            Ok(service) => return Ok((service, Session::new(shared))),
             Err(Refusal::Said(why) | Refusal::Lost(why)) => Attempt { failure: Failure::failed(why), fault: None },
         },
         Err(error) => {

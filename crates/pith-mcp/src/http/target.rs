@@ -150,7 +150,9 @@ impl Target {
                 redirect: Redirect::Manual,
             };
             let response = self.web.send(request).await.map_err(Fault::Unreachable)?;
-            let location = header(&response, "location").filter(|_| matches!(response.status, 307 | 308));
+            // All of them keep the method: a message that has become a GET says nothing.
+            let is_sent_on = matches!(response.status, 301 | 302 | 307 | 308);
+            let location = header(&response, "location").filter(|_| is_sent_on);
             let Some(location) = location else { return Ok(response) };
             let target = url.join(location).map_err(|error| Fault::Unusable(format!("sends requests on: {error}")))?;
             if target.origin() != url.origin() {

@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use url::Url;
 
 use crate::bench::{Bench, text};
-use crate::http::{Request, full, head, read_request};
+use crate::http_server::{Request, full, head, read_request};
 
 /// What is different about an authorization server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,6 +24,9 @@ pub struct McpServerState {
     /// Why it does not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What the user can run about it, if it is `needs_auth`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
 /// Answer of `mcp_login`.
@@ -57,7 +60,7 @@ pub struct McpServer {
     pub protocol_version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_info: Option<McpServerInfo>,
-    /// `auto`, `direct`, `deferred` or `hidden`.
+    /// `direct`, `deferred` or `hidden`; `auto` while its tools are not known.
     pub exposure: String,
     pub tools: Vec<McpTool>,
     /// Slash commands that call its prompts, without the slash.

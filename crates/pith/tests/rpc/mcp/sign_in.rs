@@ -15,6 +15,7 @@ fn a_host_shows_the_page_of_a_sign_in_and_hears_when_the_server_is_there() {
         (&state["state"], &state["error"]),
         (&json!("needs_auth"), &json!("wants a sign-in (401): pith mcp login far"))
     );
+    assert_eq!(state["hint"], "pith mcp login far");
     // A second page takes the place of the first.
     let first = scene.host.data(json!({"type": "mcp_login", "name": "far"}))["url"].clone();
     let second = scene.host.data(json!({"type": "mcp_login", "name": "far"}))["url"].clone();
