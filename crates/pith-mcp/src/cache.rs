@@ -137,6 +137,8 @@ mod tests {
         for file in files {
             let bytes = std::fs::read(file.path()).expect("readable");
             assert!(!String::from_utf8_lossy(&bytes).contains("secret-token"));
+            let mode = std::os::unix::fs::PermissionsExt::mode(&file.metadata().expect("there").permissions());
+            assert_eq!(mode & 0o777, 0o600, "{file:?}");
         }
     }
 

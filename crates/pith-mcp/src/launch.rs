@@ -186,10 +186,13 @@ impl Values<'_> {
         let Some(stdout) = child.stdout.take() else { return Err(failed("has no output".to_owned())) };
         let mut output = String::new();
         let run = async {
-            stdout.take(MAX_VALUE).read_to_string(&mut output).await?;
+            stdout.take(MAX_VALUE + 1).read_to_string(&mut output).await?;
             child.wait().await
         };
         match tokio::time::timeout(VALUE_TIMEOUT, run).await {
+            Ok(Ok(_)) if output.len() as u64 > MAX_VALUE => {
+                Err(failed(format!("printed more than {} KiB", MAX_VALUE >> 10)))
+            }
             Ok(Ok(status)) if status.success() && output.trim().is_empty() => Err(failed("printed nothing".to_owned())),
             Ok(Ok(status)) if status.success() => Ok(output.trim().to_owned()),
             Ok(Ok(status)) => Err(failed(format!("failed: {status}"))),

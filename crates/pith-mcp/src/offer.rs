@@ -196,6 +196,19 @@ mod tests {
     }
 
     #[test]
+    fn a_server_cannot_offer_or_say_without_end() {
+        let mut list = ToolList::default();
+        let tool = |number: usize| json!({"name": format!("t{number}"), "inputSchema": {}});
+        let tools: Vec<Value> = (0..=MAX_TOOLS).map(tool).collect();
+        list.add(&json!({ "tools": tools }));
+        assert_eq!(list.tools.len(), 10_000);
+        assert_eq!(list.problems, ["it has more than 10000 tools; the rest is left out"]);
+        let text = instructions(&format!("  {}  ", "i".repeat(5000))).expect("not empty");
+        assert_eq!(text.chars().count(), 4096 + 1);
+        assert_eq!(instructions(" \n"), None);
+    }
+
+    #[test]
     fn one_bad_tool_leaves_out_only_itself() {
         let mut list = ToolList::default();
         list.add(&json!({"tools": [

@@ -29,13 +29,16 @@ impl Call<'_> {
     pub fn output(&self, result: &Value) -> ToolOutput {
         let is_error = result.get("isError") == Some(&Value::Bool(true));
         let structured = result.get("structuredContent").filter(|value| !value.is_null());
-        let mut blocks = match result.get("content").and_then(Value::as_array) {
+        let (mut blocks, mut for_user) = (Vec::new(), Vec::new());
+        match result.get("content").and_then(Value::as_array) {
             Some(content) => {
-                content.iter().filter(|block| is_for_model(block)).map(|block| self.block(block)).collect()
+                for block in content {
+                    if is_for_model(block) { &mut blocks } else { &mut for_user }.push(self.block(block));
+                }
             }
-            None if structured.is_some() => Vec::new(),
-            None => vec![Block::text(result.to_string())],
-        };
+            None if structured.is_some() => {}
+            None => blocks.push(Block::text(result.to_string())),
+        }
         if let Some(structured) = structured
             && !blocks.iter().filter_map(Block::as_text).any(|text| is_same_json(text, structured))
         {
@@ -51,6 +54,9 @@ impl Call<'_> {
         }
         if let Some(truncation) = truncation {
             details.insert("truncation".to_owned(), truncation);
+        }
+        if !for_user.is_empty() {
+            details.insert("userContent".to_owned(), json!(self.fitted(for_user).0));
         }
         ToolOutput { content, details: Some(Value::Object(details)), is_error, ..ToolOutput::default() }
     }
@@ -187,10 +193,20 @@ mod tests {
         );
         check(json!({"content": [{"type": "hologram", "x": 1}]}), &[r#"{"type":"hologram","x":1}"#]);
         check(json!({"odd": true}), &[r#"{"odd":true}"#]);
-        check(
-            json!({"content": [{"type": "text", "text": "x", "annotations": {"audience": ["user"]}}]}),
-            &["(no output)"],
-        );
+    }
+
+    #[test]
+    fn what_is_for_the_user_alone_reaches_the_host_and_not_the_model() {
+        let block =
+            |text: &str, audience: Value| json!({"type": "text", "text": text, "annotations": {"audience": audience}});
+        let output = converted(json!({"content": [block("both", json!(["user", "assistant"])),
+            block("user", json!(["user"])), block("model", json!(["assistant"])), block("nobody", json!([]))]}));
+        let read: Vec<_> = output.content.iter().filter_map(Block::as_text).collect();
+        assert_eq!(read, ["both", "model", "nobody"]);
+        let shown = json!([{"type": "text", "text": "user"}]);
+        assert_eq!(output.details.expect("details")["userContent"], shown);
+        let output = converted(json!({"content": [block("user", json!(["user"]))]}));
+        assert_eq!(output.content[0].as_text(), Some("(no output)"));
     }
 
     #[test]

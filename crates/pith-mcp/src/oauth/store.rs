@@ -158,6 +158,20 @@ mod tests {
         assert_eq!((store.remove(), store.remove()), (Ok(true), Ok(false)));
     }
 
+    #[tokio::test]
+    async fn a_token_is_renewed_under_the_lock_of_pi() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let url = Url::parse("https://example.com").expect("an address");
+        let store = Store::of(&directory.path().join("mcp-auth.json"), "my-server", &url);
+        let held = store.lock_refresh().await.expect("free");
+        // SHA-256 of "mcp__my_server|https://example.com/".
+        let theirs = directory.path().join("mcp-auth-refresh-c2e07d654e9115d4");
+        let refused = FileLock::acquire(&theirs).map(drop).expect_err("held");
+        assert_eq!(refused.kind(), std::io::ErrorKind::WouldBlock);
+        drop(held);
+        assert!(FileLock::acquire(&theirs).is_ok());
+    }
+
     #[test]
     fn an_older_entry_is_taken_over() {
         let directory = tempfile::tempdir().expect("a directory");
