@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pith_agent::ABORTED;
 use rmcp::model::{NumberOrString, ProgressNotificationParam};
 use tokio::sync::mpsc;
-
-use crate::server::ABORTED;
 
 /// Who hears of the progress of which call.
 #[derive(Default)]

@@ -24,6 +24,12 @@ pub fn name_all(tools: &[(&str, &str)]) -> Vec<String> {
     plain.iter().zip(tools).map(name).collect()
 }
 
+/// Whether a tool of a server can have a name: what is left of the server's own in names that were cut fits, too.
+pub fn may_name(name: &str, server: &str) -> bool {
+    let beginning = plain(server, "");
+    name.starts_with(&beginning[..beginning.len().min(KEPT)])
+}
+
 fn plain(server: &str, tool: &str) -> String {
     let safe = |text: &str| -> String {
         text.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
@@ -48,6 +54,15 @@ mod tests {
         assert_eq!(names[1], "mcp__my_server__a_b_c");
         assert_eq!((names[2].len(), names[2].starts_with("mcp__s__xxx")), (64, true));
         assert_eq!(name_all(&[("s", &long)])[0], names[2]);
+    }
+
+    #[test]
+    fn the_server_of_a_name_is_recognised() {
+        let long = "s".repeat(64);
+        for server in ["git", "my server", &long] {
+            let name = name_all(&[(server, "a.b")]).remove(0);
+            assert!(may_name(&name, server) && !may_name(&name, "other"), "{name}");
+        }
     }
 
     #[test]

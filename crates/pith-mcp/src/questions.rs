@@ -21,7 +21,7 @@ pub trait User: Send + Sync {
     /// during which the server asks, if that is known.
     fn ask(&self, dialog: UiMethod, call: Option<&str>) -> BoxFuture<'static, UiAnswer>;
 
-    /// Whether a form is shown as a whole ([`UiMethod::Form`]). Otherwise its fields are asked for one by one.
+    /// Whether a form is handed over as a whole ([`UiMethod::Form`]). Otherwise its fields are asked for one by one.
     fn sees_forms(&self) -> bool;
 
     /// Called when a page that the user opened has done its work.

@@ -8,7 +8,7 @@ use pith_protocol::{Block, ToolSpec};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::is_same;
+use crate::config::{NeededBy, is_same};
 use crate::query::Query;
 use crate::result::Call;
 use crate::server::Server;
@@ -91,7 +91,10 @@ impl ResourceTool {
         let done = match self.action {
             Action::List(kind) => list(&servers, kind, server, cursor, cancel).await,
             Action::Read => match (server, uri) {
-                (Some(server), Some(uri)) => read(&servers, server, uri, cancel).await,
+                (Some(server), Some(uri)) => match named(&servers, server) {
+                    Ok(server) => read(&servers, &server, uri, cancel).await,
+                    Err(why) => Err(why),
+                },
                 _ => Err("server and uri are needed".to_owned()),
             },
         };
@@ -109,11 +112,12 @@ impl Tool for ResourceTool {
     }
 }
 
-/// The servers that have resources and are switched on.
+/// The servers whose resources the model may read: those that have some, are switched on and not hidden.
 fn with_resources(servers: &Servers) -> Vec<Arc<Server>> {
     let has_resources = |server: &Arc<Server>| {
         let snapshot = server.snapshot();
-        snapshot.state != State::Disabled && snapshot.offer.is_some_and(|offer| offer.has_resources)
+        let is_reachable = snapshot.state != State::Disabled && server.config.tools_needed_by() != NeededBy::Nobody;
+        is_reachable && snapshot.offer.is_some_and(|offer| offer.has_resources)
     };
     servers.all().into_iter().filter(has_resources).collect()
 }
@@ -193,8 +197,13 @@ fn with_server(item: &Value, server: &str) -> Value {
     Value::Object(shown)
 }
 
-async fn read(servers: &Servers, server: &str, uri: &str, cancel: &CancellationToken) -> Result<ToolOutput, String> {
-    let (server, began) = (named(servers, server)?, Instant::now());
+async fn read(
+    servers: &Servers,
+    server: &Arc<Server>,
+    uri: &str,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, String> {
+    let began = Instant::now();
     let result = server.query(&Query::Resource { uri }, cancel).await?;
     let call = Call {
         server: &server.config.name,
@@ -247,8 +256,9 @@ pub fn mentions(text: &str) -> Vec<Mention<'_>> {
     found
 }
 
-/// Reads what a text mentions, to be put after it. What cannot be read is said in its place.
-pub async fn read_mentions(servers: &Servers, mentioned: Vec<(String, String)>) -> Vec<Block> {
+/// Reads what a text mentions, to be put after it; servers that do not run are started. What cannot be read is said in
+/// its place.
+pub async fn read_mentions(servers: &Servers, mentioned: Vec<(Arc<Server>, String)>) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (server, uri) in mentioned {
         match read(servers, &server, &uri, &CancellationToken::new()).await {
@@ -260,7 +270,10 @@ pub async fn read_mentions(servers: &Servers, mentioned: Vec<(String, String)>) 
                     });
                 }
             }
-            Err(why) => blocks.push(Block::text(format!("[@{server}:{uri} could not be read: {why}]"))),
+            Err(why) => {
+                let name = &server.config.name;
+                blocks.push(Block::text(format!("[@{name}:{uri} could not be read: {why}]")));
+            }
         }
     }
     blocks

@@ -1,11 +1,13 @@
 //! One server of a session: when it runs, what is known of it, its calls.
 
+mod needs;
 mod running;
 mod signing_in;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use pith_agent::ABORTED;
 use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::task::AbortHandle;
@@ -16,7 +18,7 @@ use tracing::info;
 use crate::cache::Cache;
 use crate::callers::Caller;
 use crate::calls::CallError;
-use crate::config::{Lifecycle, ServerConfig};
+use crate::config::ServerConfig;
 use crate::connection::{Connection, REPEAT_PAUSE};
 use crate::handshake::Era;
 use crate::inputs::Inputs;
@@ -25,14 +27,12 @@ use crate::offer::Offer;
 use crate::query::Query;
 use crate::servers::Updates;
 use crate::state::{Failure, State, pause_after};
+pub use needs::NeedsStart;
 
 /// How many calls a server gets at a time.
 const MAX_CALLS: usize = 8;
 /// How many problems of tools are kept beside those of their list.
 const MAX_PROBLEMS: usize = 100;
-
-/// What is said of a call that was aborted.
-pub const ABORTED: &str = "Operation aborted";
 
 /// Who wants a server to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub struct Server {
     /// One for each call that may run.
     pub slots: Semaphore,
     n_calls: AtomicU64,
+    /// What the system prompt says of it, once it has.
+    about: OnceLock<Option<String>>,
 }
 
 struct Inner {
@@ -73,6 +75,8 @@ struct Inner {
     /// The task that starts it, or that watches it while it runs.
     task: Option<AbortHandle>,
     n_starts: u64,
+    /// Whether work has waited for this start.
+    has_been_awaited: bool,
     n_failures: u32,
     retry_at: Option<Instant>,
     last_use: Instant,
@@ -105,6 +109,7 @@ impl Server {
             connection: None,
             task: None,
             n_starts: 0,
+            has_been_awaited: false,
             n_failures: 0,
             retry_at: None,
             last_use: Instant::now(),
@@ -121,6 +126,7 @@ impl Server {
             changed: watch::Sender::new(0),
             slots: Semaphore::new(MAX_CALLS),
             n_calls: AtomicU64::new(0),
+            about: OnceLock::new(),
         })
     }
 
@@ -141,15 +147,16 @@ impl Server {
         }
     }
 
-    /// Whether it has to run before its tools are known, or their list should be renewed.
-    pub fn needs_start(&self) -> NeedsStart {
-        let inner = self.inner();
-        match inner.state {
-            State::Disabled | State::Starting | State::Ready => NeedsStart::No,
-            _ if inner.offer.is_none() => NeedsStart::ForTools,
-            _ if inner.is_offer_old || self.config.lifecycle != Lifecycle::Lazy => NeedsStart::InBackground,
-            _ => NeedsStart::No,
-        }
+    /// What the server is good for, in a line: as the user says, else the first line of its instructions. It stays what
+    /// it was when it was first asked for, because it is part of the system prompt, which providers keep.
+    pub fn about(&self) -> Option<&str> {
+        let about = || {
+            let offer = self.snapshot().offer.filter(|_| self.config.instructs_model());
+            let instructions = offer.and_then(|offer| offer.instructions.clone());
+            let first_line = instructions.and_then(|text| text.lines().next().map(str::to_owned));
+            self.config.description.clone().or(first_line)
+        };
+        self.about.get_or_init(about).as_deref()
     }
 
     /// Returns the connection, starting the server if it does not run.
@@ -233,10 +240,15 @@ impl Server {
                     return Some(Err(failure(&inner)));
                 }
             }
+            // One wish starts a server once: it has ended again, or somebody has ended it.
+            State::Idle | State::Ready if has_waited => {
+                return Some(Err(Failure { state: inner.state, why: "ended before it could be used".to_owned() }));
+            }
             State::Idle | State::Ready => {}
         }
         inner.connection = None;
         inner.n_starts += 1;
+        inner.has_been_awaited = false;
         inner.task = Some(tokio::spawn(self.clone().start()).abort_handle());
         self.enter(&mut inner, State::Starting, None);
         None
@@ -249,8 +261,9 @@ impl Server {
             Ok(connection) => match (connection.changes(), connection.offer().await) {
                 (changes, Ok(offer)) => Ok((connection, changes, offer)),
                 (_, Err(error)) => {
+                    let wanted = connection.sign_in_wanted(&self.config.name);
                     connection.close(&self.inputs).await;
-                    Err(Failure::failed(format!("its tools cannot be listed: {error}")))
+                    Err(wanted.unwrap_or_else(|| Failure::failed(format!("its tools cannot be listed: {error}"))))
                 }
             },
             Err(failure) => Err(failure),
@@ -261,7 +274,6 @@ impl Server {
                 self.cache.write(&self.config, &offer);
                 {
                     let mut inner = self.inner();
-                    let wanted = connection.sign_in_wanted(&self.config.name);
                     inner.connection = Some(connection.clone());
                     (inner.n_failures, inner.retry_at) = (0, None);
                     inner.last_use = Instant::now();
@@ -365,14 +377,4 @@ impl Server {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Whether the beginning of work starts a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NeedsStart {
-    No,
-    /// Nobody waits for it.
-    InBackground,
-    /// Its tools are not known.
-    ForTools,
 }

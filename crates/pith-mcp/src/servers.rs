@@ -15,11 +15,10 @@ use pith_tools::sandbox::CurrentSandbox;
 use pith_tools::shell::OutputDir;
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 use crate::answers::Answers;
 use crate::cache::Cache;
-use crate::config::{Exposure, Given, Lifecycle, Places, Read, Registered, ServerConfig, is_same, read_all, read_host};
+use crate::config::{Given, Places, Read, Registered, ServerConfig, is_same, read_all, read_host};
 use crate::launch::Launch;
 use crate::names::name_all;
 use crate::pool::Pool;
@@ -135,46 +134,6 @@ impl Servers {
         self.0.updates.version.load(Ordering::Relaxed)
     }
 
-    /// Reads the configuration, if that has not happened, and says whether work has to wait for servers.
-    pub fn begin_work(&self) -> bool {
-        self.load();
-        let mut is_waiting = false;
-        for server in self.all() {
-            match server.needs_start() {
-                NeedsStart::No => continue,
-                NeedsStart::InBackground => {}
-                NeedsStart::ForTools => is_waiting |= server.config.exposure != Exposure::Hidden,
-            }
-            // The server keeps what comes of it.
-            tokio::spawn(async move { server.connect(Wanted::Used).await.map(drop) });
-        }
-        is_waiting
-    }
-
-    /// Starts the servers that do not wait to be needed. If there are none, nothing that was read is kept.
-    pub fn start_eager(&self) {
-        let is_eager = |server: &ServerConfig| server.is_enabled && server.lifecycle != Lifecycle::Lazy;
-        if !self.collection().is_loaded && !self.read_files().1.servers.iter().any(is_eager) {
-            return;
-        }
-        self.load();
-        for server in self.all() {
-            if server.config.lifecycle != Lifecycle::Lazy && server.needs_start() != NeedsStart::No {
-                // The server keeps what comes of it.
-                tokio::spawn(async move { server.connect(Wanted::Used).await.map(drop) });
-            }
-        }
-    }
-
-    /// Waits until the servers that were started for their tools are there, but not for ever.
-    pub async fn wait_for_tools(&self) {
-        let mut starting = JoinSet::new();
-        for server in self.all().into_iter().filter(|server| server.snapshot().offer.is_none()) {
-            starting.spawn(async move { server.connect(Wanted::Used).await.map(drop) });
-        }
-        let _ = timeout(self.0.options.startup_wait, async { while starting.join_next().await.is_some() {} }).await;
-    }
-
     /// The tools of all servers that are switched on.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let offered = self.offered();
@@ -234,7 +193,7 @@ impl Servers {
 
     /// Reads the configuration unless that has happened.
     pub fn load(&self) {
-        if !self.collection().is_loaded {
+        if !self.is_loaded() {
             self.read();
         }
     }
@@ -282,7 +241,7 @@ impl Servers {
         }
     }
 
-    fn read_files(&self) -> (Places, Read) {
+    pub(crate) fn read_files(&self) -> (Places, Read) {
         let options = &self.0.options;
         let (cwd, given) = {
             let collection = self.collection();
@@ -352,6 +311,16 @@ impl Servers {
 
     pub(crate) fn output_dir(&self) -> &OutputDir {
         &self.0.output_dir
+    }
+
+    /// Whether the configuration was read.
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.collection().is_loaded
+    }
+
+    /// How long the session waits for servers whose tools are not known.
+    pub(crate) fn startup_wait(&self) -> Duration {
+        self.0.options.startup_wait
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Server>> {

@@ -66,11 +66,10 @@ impl Servers {
         commands
     }
 
-    /// Names and instructions of the servers whose instructions the model gets: never those of a project, which
-    /// somebody else has written.
+    /// Names and instructions of the servers whose instructions the model gets.
     pub fn instructions(&self) -> Vec<(String, String)> {
         let offers = self.known_offers().into_iter();
-        let heard = offers.filter(|(server, _)| server.config.is_heard && !server.config.source.is_of_project());
+        let heard = offers.filter(|(server, _)| server.config.instructs_model());
         heard.filter_map(|(server, offer)| Some((server.config.name.clone(), offer.instructions.clone()?))).collect()
     }
 
@@ -90,10 +89,10 @@ impl Servers {
                 fetch(&server, &prompt, &arguments, servers.output_dir()).await.map(Expanded::of)
             }));
         }
-        let known = self.all();
-        let is_server = |name: &str| known.iter().any(|server| is_same(&server.config.name, name));
-        let mentioned = mentioned.into_iter().filter(|mention| is_server(mention.server));
-        let mentioned: Vec<_> = mentioned.map(|mention| (mention.server.to_owned(), mention.uri.to_owned())).collect();
+        let named = |name: &str| self.all().into_iter().find(|server| is_same(&server.config.name, name));
+        let mentioned =
+            mentioned.into_iter().filter_map(|mention| Some((named(mention.server)?, mention.uri.to_owned())));
+        let mentioned: Vec<_> = mentioned.collect();
         if mentioned.is_empty() {
             return None;
         }

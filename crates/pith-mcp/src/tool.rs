@@ -24,8 +24,6 @@ pub struct McpTool {
     /// As the server calls it.
     tool: String,
     server: Arc<Server>,
-    /// What the server is good for: as the user says, else the first line of its instructions.
-    about: Option<String>,
     annotations: Option<Map<String, Value>>,
     /// As the server wrote it; the model may get a simpler one.
     input_schema: Arc<Value>,
@@ -42,16 +40,12 @@ impl McpTool {
             parameters: Arc::new(tool.parameters.clone()),
             prefer_strict: false,
         };
-        let instructions = server.snapshot().offer.and_then(|offer| offer.instructions.clone());
-        let first_line = instructions.and_then(|text| text.lines().next().map(str::to_owned));
-        let about = server.config.description.clone().or(first_line);
         let input_schema = tool.input_schema.clone().map_or_else(|| spec.parameters.clone(), Arc::new);
         McpTool {
             spec,
             label,
             tool: tool.name.clone(),
             server,
-            about,
             annotations: tool.annotations.clone(),
             input_schema,
             output_schema: tool.output_schema.clone(),
@@ -154,7 +148,7 @@ impl Tool for McpTool {
         Some(Origin {
             server: &self.server.config.name,
             tool: &self.tool,
-            about: self.about.as_deref(),
+            about: self.server.about(),
             keywords: &self.server.config.search_keywords,
             annotations: self.annotations.as_ref(),
             hints: self.hints(),

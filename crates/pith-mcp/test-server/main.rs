@@ -229,10 +229,17 @@ impl Server {
         if self.behaviour == "circular" {
             return json!({"tools": [tool(&format!("page-{}", self.n_lists))], "nextCursor": "again"});
         }
-        let names = ["echo", "environment", "slow", "die", "flood", "fail", "odd", "grow", "ask", "sample"];
+        if self.behaviour == "endless" {
+            return json!({"tools": [tool(&format!("page-{}", self.n_lists))], "nextCursor": self.n_lists.to_string()});
+        }
+        let names =
+            ["echo", "environment", "slow", "die", "flood", "fail", "odd", "grow", "ask", "sample", "request", "leave"];
         let mut tools: Vec<Value> = names.iter().map(|name| tool(name)).collect();
         if self.n_lists > 1 && self.behaviour.ends_with("grows") {
             tools.push(tool("more"));
+        }
+        if self.behaviour == "forgets" && self.is_first_run() {
+            tools.push(tool("once"));
         }
         tools.push(json!({"name": "typed", "inputSchema": {"type": "object", "oneOf": [{"required": ["a"]},
             {"required": ["b"]}], "properties": {"a": {"type": "integer"}, "b": {"$ref": "#/$defs/b"}},
@@ -240,6 +247,12 @@ impl Server {
             "outputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}));
         tools.push(json!({"name": "broken", "inputSchema": {"$ref": "https://example.com/x"}}));
         json!({"tools": tools})
+    }
+
+    /// Whether no process has served the test before this one.
+    fn is_first_run(&self) -> bool {
+        let log = self.log.as_ref().and_then(|log| std::fs::read_to_string(log).ok()).unwrap_or_default();
+        log.matches("\"initialize\"").count() == 1
     }
 
     /// Asks the client something; the call is answered with what it says.
@@ -274,6 +287,10 @@ impl Server {
             }
             "flood" => text(&"x".repeat(17 << 20)),
             "fail" => return Some(Err((-32602, "bad arguments".to_owned()))),
+            "ask" if self.behaviour == "modern-curious" => {
+                json!({"resultType": "input_required", "requestState": "s", "inputRequests": {
+                    "where": {"method": "roots/list"}}})
+            }
             "ask" | "sample" if params.get("inputResponses").is_some() => {
                 text(&format!("{} {}", params["inputResponses"], params["requestState"]))
             }
@@ -287,6 +304,13 @@ impl Server {
             }
             "ask" => return self.ask(message, "elicitation/create", &form()),
             "sample" => return self.ask(message, "sampling/createMessage", &sampling()),
+            "request" => {
+                return self.ask(message, params["arguments"]["text"].as_str().unwrap_or_default(), &json!({}));
+            }
+            "leave" => {
+                self.send(&message["id"], "result", text("bye"));
+                std::process::exit(0);
+            }
             "typed" => json!({"content": [], "structuredContent": {"n": params["arguments"]["a"]}}),
             "odd" => json!({"content": [{"type": "hologram"}], "structuredContent": {"n": 1}}),
             "grow" if params["arguments"]["text"] == "prompts" => {

@@ -9,11 +9,12 @@ use std::collections::HashMap;
 use std::io;
 use std::panic::resume_unwind;
 
-use pith_agent::{Turn, blocking};
+use pith_agent::{ToolOutput, Turn, blocking};
 use pith_ext::Boundary;
 use pith_ext::outgoing::Answer;
 use pith_protocol::commands::{ExportHtml, ListCheckpoints, ListSessions, McpLogin, NavigateTree};
 use pith_store::{SessionSummary, StoreReport};
+use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, Id as TaskId, JoinError, JoinSet};
 
@@ -90,6 +91,11 @@ pub(crate) enum JobEnd {
     },
     /// The servers whose tools the next request needs have started, or have not in time.
     ServersReady(oneshot::Sender<Turn>),
+    /// The servers that a search of the model may be about have said what they offer, or have not in time.
+    ServersListed {
+        arguments: Map<String, Value>,
+        answer: oneshot::Sender<ToolOutput>,
+    },
     /// The project was measured, or its run was stopped before; the run waits for its next request.
     Measured {
         measured: Option<io::Result<u64>>,

@@ -2,12 +2,13 @@
 
 mod commands;
 mod sampling;
+mod tools;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pith_agent::{BoxFuture, Tool, Turn};
+use pith_agent::{BoxFuture, Tool};
 use pith_config::Diagnostic;
 use pith_ext::registry::McpServerInfo;
 use pith_protocol::answers::{McpServer, McpServerState};
@@ -16,9 +17,11 @@ use pith_protocol::{AssistantMessage, Event, ImageBlock};
 use pith_resources::{CommandEntry, Origin, Scope, SourceInfo};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use crate::jobs::{Job, JobEnd};
 use crate::session::Session;
+use commands::Patience;
 pub(crate) use commands::{McpReply, refused};
 pub use sampling::McpSample;
 
@@ -28,8 +31,12 @@ const EXTENSION_COMMAND: &str = "mcp";
 /// The MCP servers of a session. Nothing is read or started before one of these is called.
 pub trait McpServers: Send + Sync {
     /// Called when work begins: reads the configuration once and starts the servers that are needed. Returns what to
-    /// wait for, if the tools of one are not known.
-    fn begin_work(&self) -> Option<BoxFuture<'static, ()>>;
+    /// wait for, if the tools of one are not known. `found` returns the names of tools that the model has found before.
+    fn begin_work(&self, found: &dyn Fn() -> Vec<String>) -> Option<BoxFuture<'static, ()>>;
+
+    /// Called when the model searches for tools: starts the servers that are not listed. Returns what to wait for, if
+    /// there are any.
+    fn begin_search(&self) -> Option<BoxFuture<'static, ()>>;
 
     /// Called once, when the first line of the host was served and the session is at rest: starts the servers that do not wait to be needed.
     fn start_eager(&self);
@@ -39,6 +46,9 @@ pub trait McpServers: Send + Sync {
 
     /// Returns the tools for the model.
     fn tools(&self) -> Vec<Arc<dyn Tool>>;
+
+    /// Returns the servers whose tools the model searches for and nobody knows yet.
+    fn unlisted(&self) -> Vec<McpUnlisted>;
 
     /// Returns the prompts of servers, which users call as slash commands.
     fn prompts(&self) -> Vec<McpPrompt>;
@@ -102,6 +112,16 @@ pub struct McpPrompt {
     pub is_of_project: bool,
 }
 
+/// A server whose tools the model searches for and nobody knows yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct McpUnlisted {
+    pub name: String,
+    /// What it is good for, in a line.
+    pub about: Option<String>,
+    /// Why its tools are not known.
+    pub why: String,
+}
+
 /// The page of a sign-in that has begun.
 pub struct McpPage {
     pub url: String,
@@ -150,6 +170,9 @@ pub(crate) struct Mcp {
     eager: EagerStart,
     /// How often servers have asked the model for this prompt.
     n_samples: u32,
+    /// How many commands of the host wait for servers. The servers end after the last of them was answered.
+    n_waiting: usize,
+    patience: Patience,
 }
 
 impl Mcp {
@@ -162,7 +185,14 @@ impl Mcp {
             is_host_interested: false,
             eager: EagerStart::Waiting,
             n_samples: 0,
+            n_waiting: 0,
+            patience: Patience::default(),
         }
+    }
+
+    /// Takes the token that ends the session at once.
+    pub fn stop_with(&mut self, stop: CancellationToken) {
+        self.patience.stop = stop;
     }
 
     /// Waits for what servers tell or ask next. Cancel safe.
@@ -177,6 +207,10 @@ impl Mcp {
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         self.servers.diagnostics()
     }
+
+    pub fn unlisted(&self) -> Vec<McpUnlisted> {
+        self.servers.unlisted()
+    }
 }
 
 /// When servers start that do not wait to be needed.
@@ -190,60 +224,12 @@ enum EagerStart {
 }
 
 impl Session {
-    /// Answers a run that asks for its next request. The first one of a run waits for servers whose tools are not
-    /// known; an abort ends the wait.
-    pub(crate) fn answer_turn(&mut self, answer: oneshot::Sender<Turn>) {
-        let is_first = self.activity.run_mut().is_some_and(|run| !std::mem::replace(&mut run.has_begun_servers, true));
-        let wait = if is_first { self.mcp.servers.begin_work() } else { None };
-        match (wait, self.activity.run()) {
-            (Some(wait), Some(run)) => {
-                let cancel = run.cancel.clone();
-                self.jobs.spawn(Job::Background, async move {
-                    tokio::select! {
-                        () = cancel.cancelled() => {}
-                        () = wait => {}
-                    }
-                    JobEnd::ServersReady(answer)
-                });
-            }
-            _ => self.on_servers_ready(answer),
-        }
-    }
-
-    pub(crate) fn on_servers_ready(&mut self, answer: oneshot::Sender<Turn>) {
-        let Some(answer) = self.hold_turn(answer) else { return };
-        let Some(answer) = self.measure_before(answer) else { return };
-        self.take_mcp_tools();
-        self.declare_found_tools();
-        // If the answer has no receiver, the run is ending.
-        let _ = answer.send(self.next_turn());
-    }
-
     /// Called when extensions have registered something, or are gone.
     pub(crate) fn take_extension_servers(&mut self) {
         let registered = self.extension_handle().map(|handle| handle.registry()).unwrap_or_default();
         let has_client = registered.commands.iter().any(|command| is_extension_command(&command.name));
         if self.mcp.servers.set_extensions(&registered.mcp_servers, has_client) {
             self.start_added_servers();
-        }
-    }
-
-    /// Starts servers that were added while a run is under way; their tools count from its next request on.
-    fn start_added_servers(&mut self) {
-        if self.activity.run().is_some_and(|run| run.has_begun_servers) {
-            drop(self.mcp.servers.begin_work());
-        }
-    }
-
-    /// Gives the model the tools that servers offer now.
-    fn take_mcp_tools(&mut self) {
-        let version = self.mcp.servers.version();
-        if version != self.mcp.version {
-            self.mcp.version = version;
-            let window = self.models.current().map_or(u64::MAX, |model| self.models.window(model));
-            self.mcp.instructions = self.mcp.servers.instructions();
-            self.tools.set_mcp(self.mcp.servers.tools(), window, &self.host_tools.link);
-            self.assemble_prompt();
         }
     }
 
@@ -314,8 +300,12 @@ impl Session {
         }
     }
 
-    /// Ends the servers; the session waits for that.
+    /// Ends the servers once no command waits for them; the session waits for that.
     pub(crate) fn close_mcp(&mut self) {
+        self.mcp.patience.closing.cancel();
+        if self.mcp.n_waiting > 0 {
+            return;
+        }
         if let Some(close) = self.mcp.servers.close() {
             self.jobs.spawn(Job::Background, async move {
                 close.await;

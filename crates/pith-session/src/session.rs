@@ -25,9 +25,9 @@ use crate::compaction::{SummaryEvents, SummaryProgress};
 use crate::extensions::Extensions;
 use crate::jobs::{EndedJob, Job, JobEnd, Jobs};
 use crate::limits::Governor;
-use crate::mcp::{FromMcp, Mcp};
 use crate::log::log_line;
 use crate::models::{Models, Router};
+use crate::mcp::{FromMcp, Mcp};
 use crate::outbox::Outbox;
 pub use crate::parts::{SessionOptions, SessionParts, SessionPlaces};
 use crate::permissions::{FromGate, HostQuestions, Permissions};
@@ -196,6 +196,7 @@ impl Session {
         self.resume_inputs();
         self.begin_extensions();
         while !(self.is_closing && self.activity.is_idle() && self.jobs.is_empty()) {
+        self.mcp.stop_with(stop.clone());
             let reads_input = self.reads_input() && !self.admission.is_input_delayed();
             let deadline = self.tend_limits();
             let event = tokio::select! {
@@ -336,11 +337,12 @@ impl Session {
             JobEnd::StartOverdue => self.give_up_start(),
             JobEnd::ServersReady(answer) => self.on_servers_ready(answer),
             JobEnd::Measured { measured, turn } => self.on_measured(measured, turn),
-            JobEnd::ServersAsked(reply) => self.answer_mcp(reply),
+            JobEnd::ServersAsked(reply) => self.on_servers_asked(reply),
             JobEnd::SignInBegun { reply, begun } => self.on_sign_in_begun(reply, begun),
             JobEnd::ModelsRefreshed(models) => self.on_models_refreshed(models),
             JobEnd::RepeatAnswered(question) => self.on_repeat_answered(*question),
             JobEnd::ModelsDiscovered(answer) => self.on_models_discovered(answer),
+            JobEnd::ServersListed { arguments, answer } => self.on_servers_listed(&arguments, answer),
         }
     }
 

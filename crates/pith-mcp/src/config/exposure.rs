@@ -13,6 +13,17 @@ pub enum Exposure {
     Hidden,
 }
 
+/// Who has to know the tools of a server first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NeededBy {
+    /// The first request to the model, which may declare some of them.
+    Request,
+    /// A search of the model.
+    Search,
+    /// Only a user or host who asks: they are all hidden.
+    Nobody,
+}
+
 /// Returns the exposure of a word.
 pub fn exposure_named(word: &str) -> Result<Exposure, String> {
     match word {
@@ -30,6 +41,26 @@ impl ServerConfig {
         let is_included = self.include.as_ref().is_none_or(|names| names.iter().any(|name| is_named_by(name, tool)));
         let is_excluded = self.exclude.iter().any(|name| is_named_by(name, tool));
         is_included && !is_excluded && self.exposure_of(tool) != Exposure::Hidden
+    }
+
+    /// Who has to know the tools first.
+    pub fn tools_needed_by(&self) -> NeededBy {
+        let is_any = |is_meant: fn(Exposure) -> bool| {
+            is_meant(self.exposure) || self.tool_exposure.iter().any(|(_, exposure)| is_meant(*exposure))
+        };
+        if is_any(|exposure| matches!(exposure, Exposure::Auto | Exposure::Direct)) {
+            NeededBy::Request
+        } else if is_any(|exposure| exposure == Exposure::Deferred) {
+            NeededBy::Search
+        } else {
+            NeededBy::Nobody
+        }
+    }
+
+    /// Whether the model gets what the server says about itself: never from a project, whose servers somebody else has
+    /// written, nor without a tool that it could be about.
+    pub fn instructs_model(&self) -> bool {
+        self.is_heard && !self.source.is_of_project() && self.tools_needed_by() != NeededBy::Nobody
     }
 
     /// Whether the user has approved all calls of a tool.

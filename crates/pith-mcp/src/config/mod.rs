@@ -13,7 +13,7 @@ mod sources;
 mod values;
 
 pub use entry::{EntryError, Lifecycle, Protocol, Remote, SamplingConsent, ServerConfig, Stdio, Transport, read_entry};
-pub use exposure::Exposure;
+pub use exposure::{Exposure, NeededBy};
 pub use imports::Program as ImportedProgram;
 pub use known::KnownServers;
 pub use oauth::OAuth;

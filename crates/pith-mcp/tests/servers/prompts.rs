@@ -90,8 +90,8 @@ async fn resources_are_listed_and_read() {
 
 #[tokio::test]
 async fn a_mentioned_resource_follows_the_text() {
+    // Nobody has started the server.
     let bench = Bench::with("plain");
-    bench.connect().await;
     let said = expanded(&bench, "look at @s:test://a, and @s:test://none").await.expect("sent");
     let text = "look at @s:test://a, and @s:test://none\n\n<resource uri=\"test://a\">\nthe text of a\n</resource>\n\n\
                 [@s:test://none could not be read: s: no such resource (-32002)]";

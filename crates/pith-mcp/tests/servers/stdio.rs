@@ -18,10 +18,9 @@ const RESOURCE_TOOLS: usize = 3;
 async fn a_server_is_started_by_its_first_call_once_its_tools_are_known() {
     let bench = Bench::with("plain");
     assert!(bench.servers.tools().is_empty());
-    assert!(bench.servers.begin_work(), "the tools are not known");
-    bench.servers.wait_for_tools().await;
+    bench.servers.begin_work(Vec::new).expect("the tools are not known").await;
     assert_eq!(bench.state(), State::Ready);
-    assert_eq!(bench.servers.tools().len(), 11 + RESOURCE_TOOLS);
+    assert_eq!(bench.servers.tools().len(), 13 + RESOURCE_TOOLS);
     let shown = bench.servers.shown().remove(0);
     assert_eq!(shown.server_info.expect("named").name, "test");
     assert_eq!(shown.protocol_version.as_deref(), Some("2025-11-25"));
@@ -29,8 +28,8 @@ async fn a_server_is_started_by_its_first_call_once_its_tools_are_known() {
     assert_eq!(bench.state(), State::Idle);
     // Another session of the same configuration knows the tools from the cache.
     let cached = Bench { servers: again(&bench), directory: tempfile::tempdir().expect("a directory").into() };
-    assert!(!cached.servers.begin_work());
-    assert_eq!((cached.servers.tools().len(), cached.state()), (11 + RESOURCE_TOOLS, State::Idle));
+    assert!(cached.servers.begin_work(Vec::new).is_none());
+    assert_eq!((cached.servers.tools().len(), cached.state()), (13 + RESOURCE_TOOLS, State::Idle));
     let output = cached.call("echo", json!({"text": "hi"})).await;
     assert_eq!((text(&output), output.is_error), (r#"{"text":"hi"}"#, false));
     assert_eq!(output.details.expect("details")["server"], "s");
@@ -117,6 +116,7 @@ async fn what_is_missing_before_the_start_is_named() {
         assert_eq!((bench.state(), bench.error().contains(why)), (state, true), "{}", bench.error());
     };
     check(json!({"command": "no-such-program-anywhere"}), State::Failed, "No such file").await;
+    check(json!({"command": "/etc/passwd"}), State::Failed, "Permission denied").await;
     check(json!({"command": program(), "cwd": "none"}), State::Failed, "there is no directory").await;
     check(json!({"command": program(), "env": {"A": "${NOT_SET}"}}), State::Failed, "needs variable NOT_SET").await;
     check(json!({"command": program(), "args": ["${input:key}"]}), State::NeedsInput, "needs input key").await;
@@ -128,6 +128,8 @@ async fn what_is_missing_before_the_start_is_named() {
     .await;
     check(json!({"command": program(), "env": {"A": "!exit 3"}}), State::Failed, "the command for a value failed")
         .await;
+    let long = json!({"command": program(), "env": {"A": "!yes | head -c 70000"}});
+    check(long, State::Failed, "the command for a value printed more than 64 KiB").await;
 }
 
 #[tokio::test]
@@ -174,6 +176,7 @@ async fn refusals_and_lost_servers_fail_one_call() {
     failed("die", "s: ended with exit code 7; it wrote: something went wrong").await;
     // The next call starts the server again.
     assert_eq!(text(&bench.call("echo", json!({})).await), "{}");
+    assert_eq!(bench.state(), State::Ready);
     failed("flood", "s: sent a line longer than 16 MiB").await;
     assert_eq!(text(&bench.call("echo", json!({})).await), "{}");
     assert_eq!(bench.servers.shown()[0].restarts, 2);
@@ -229,10 +232,12 @@ async fn all_pages_of_a_list_are_read_and_a_circle_ends() {
     bench.connect().await;
     assert_eq!(bench.servers.tools().len(), 500 + RESOURCE_TOOLS);
     bench.servers.close().await;
-    let bench = Bench::with("circular");
-    bench.connect().await;
-    assert_eq!(bench.servers.tools().len(), 2 + RESOURCE_TOOLS);
-    bench.servers.close().await;
+    for (behaviour, n_pages) in [("circular", 2), ("endless", 200)] {
+        let bench = Bench::with(behaviour);
+        bench.connect().await;
+        assert_eq!(bench.servers.tools().len(), n_pages + RESOURCE_TOOLS, "{behaviour}");
+        bench.servers.close().await;
+    }
 }
 
 #[tokio::test]

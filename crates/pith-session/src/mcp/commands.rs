@@ -1,9 +1,12 @@
 //! Commands of the host about MCP servers.
 
+use std::time::Duration;
+
 use pith_agent::BoxFuture;
-use pith_protocol::answers::{McpServerStates, McpServers as ServerList, McpSignIn};
+use pith_protocol::answers::{McpServer, McpServerStates, McpServers as ServerList, McpSignIn};
 use pith_protocol::commands::{GetMcpServers, McpLogin, McpReconnect, SetMcpEnabled, SetMcpServers};
 use pith_protocol::{Call, CommandError, ErrorCode};
+use tokio_util::sync::CancellationToken;
 
 use super::McpPage;
 use crate::jobs::{Job, JobEnd};
@@ -16,6 +19,32 @@ pub(crate) enum McpReply {
     List(Reply<GetMcpServers>),
     Reconnect(Reply<McpReconnect>),
     Enable(Reply<SetMcpEnabled>),
+}
+
+/// How long commands wait for servers.
+#[derive(Clone, Default)]
+pub(super) struct Patience {
+    /// The session is closing: a host that has sent its last line still gets its answers, for a while.
+    pub closing: CancellationToken,
+    /// The session is to end at once.
+    pub stop: CancellationToken,
+}
+
+impl Patience {
+    /// How long servers may take once nothing else can come from the host.
+    const LAST_ANSWERS: Duration = Duration::from_secs(10);
+
+    /// Ends when waiting makes no sense any more.
+    async fn end(self) {
+        let limit = async {
+            self.closing.cancelled().await;
+            tokio::time::sleep(Self::LAST_ANSWERS).await;
+        };
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            () = limit => {}
+        }
+    }
 }
 
 impl Session {
@@ -85,20 +114,44 @@ impl Session {
     }
 
     fn answer_mcp_after(&mut self, work: BoxFuture<'static, ()>, reply: McpReply) {
+        self.mcp.n_waiting += 1;
+        let patience = self.mcp.patience.clone();
         self.jobs.spawn(Job::Background, async move {
-            work.await;
+            tokio::select! {
+                () = work => {}
+                () = patience.end() => {}
+            }
             JobEnd::ServersAsked(reply)
         });
     }
 
-    pub(crate) fn answer_mcp(&mut self, reply: McpReply) {
+    /// Called when servers have done what a command asked for, or nobody may wait for them any longer.
+    pub(crate) fn on_servers_asked(&mut self, reply: McpReply) {
+        self.answer_mcp(reply);
+        self.mcp.n_waiting -= 1;
+        if self.is_closing {
+            self.close_mcp();
+        }
+    }
+
+    fn answer_mcp(&mut self, reply: McpReply) {
         let states = || McpServerStates { servers: self.mcp.servers.states() };
         match reply {
             McpReply::Set(reply) => answer(self, reply, states()),
             McpReply::Reconnect(reply) => answer(self, reply, states()),
             McpReply::Enable(reply) => answer(self, reply, states()),
-            McpReply::List(reply) => answer(self, reply, ServerList { servers: self.mcp.servers.shown() }),
+            McpReply::List(reply) => answer(self, reply, ServerList { servers: self.shown_servers() }),
         }
+    }
+
+    /// Everything that is known of the servers, with what `auto` means for tools that are known.
+    fn shown_servers(&self) -> Vec<McpServer> {
+        let mut servers = self.mcp.servers.shown();
+        let is_deferred = self.tools.defers_auto(self.mcp.servers.tools(), self.window_for_tools());
+        for server in servers.iter_mut().filter(|server| server.exposure == "auto" && !server.tools.is_empty()) {
+            server.exposure = if is_deferred { "deferred" } else { "direct" }.to_owned();
+        }
+        servers
     }
 }
 

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pith_agent::{BoxFuture, Exposure, Reach, Tool, ToolContext, ToolLayer, ToolOutput};
+use pith_agent::{ABORTED, BoxFuture, Exposure, Reach, Tool, ToolContext, ToolLayer, ToolOutput};
 use pith_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 
 use super::host::DISCONNECTED;
 use super::{FromTool, ToolLink};
+use crate::mcp::McpUnlisted;
 use crate::session::Session;
 
 pub(crate) const TOOL_SEARCH: &str = "tool_search";
@@ -24,17 +25,21 @@ const MAX_LIMIT: usize = 20;
 
 /// Returns which of the tools the model has to search for.
 pub(super) fn deferred(tools: &[Arc<dyn Tool>], context_window: u64) -> Vec<Arc<str>> {
-    let of = |exposure: Exposure| tools.iter().filter(move |tool| tool.exposure() == exposure);
-    let declared = || of(Exposure::Direct).chain(of(Exposure::Auto));
-    let n_bytes: u64 = declared().map(|tool| size(tool.spec())).sum();
-    let is_large = n_bytes / BYTES_PER_TOKEN * MAX_SHARE_OF_WINDOW >= context_window;
-    let is_much = declared().count() > MAX_DECLARED || is_large;
+    let is_auto_deferred = are_too_many(tools, context_window);
     let is_deferred = |tool: &&Arc<dyn Tool>| match tool.exposure() {
         Exposure::Direct => false,
-        Exposure::Auto => is_much,
+        Exposure::Auto => is_auto_deferred,
         Exposure::Deferred => true,
     };
     tools.iter().filter(is_deferred).map(|tool| tool.spec().name.clone()).collect()
+}
+
+/// Whether the tools are too many to declare those whose exposure is `auto`.
+pub(super) fn are_too_many(tools: &[Arc<dyn Tool>], context_window: u64) -> bool {
+    let declared = || tools.iter().filter(|tool| tool.exposure() != Exposure::Deferred);
+    let n_bytes: u64 = declared().map(|tool| size(tool.spec())).sum();
+    let is_large = n_bytes / BYTES_PER_TOKEN * MAX_SHARE_OF_WINDOW >= context_window;
+    declared().count() > MAX_DECLARED || is_large
 }
 
 fn size(spec: &ToolSpec) -> u64 {
@@ -50,16 +55,18 @@ pub(super) struct ToolSearch {
 }
 
 impl ToolSearch {
-    pub fn new(deferred: &[Arc<dyn Tool>], link: ToolLink) -> Self {
-        let mut servers: Vec<String> = Vec::new();
-        for origin in deferred.iter().filter_map(|tool| tool.origin()) {
-            let about = origin.about.map(|about| format!(": {about}")).unwrap_or_default();
-            let line = format!("Tools of the server {} are found with {TOOL_SEARCH}{about}", origin.server);
-            if !servers.contains(&line) {
-                servers.push(line);
-            }
-        }
-        let description = "Finds tools of connected servers by words of their names, descriptions and parameters. \
+    pub fn new(deferred: &[Arc<dyn Tool>], unlisted: &[McpUnlisted], link: ToolLink) -> Self {
+        let of_tools = deferred.iter().filter_map(|tool| tool.origin()).map(|origin| (origin.server, origin.about));
+        let of_servers = unlisted.iter().map(|server| (server.name.as_str(), server.about.as_deref()));
+        let line = |(server, about): (&str, Option<&str>)| {
+            let about = about.map(|about| format!(": {about}")).unwrap_or_default();
+            format!("Tools of the server {server} are found with {TOOL_SEARCH}{about}")
+        };
+        let mut servers: Vec<String> = of_tools.chain(of_servers).map(line).collect();
+        // In an order that stays when a server becomes known, because providers keep what they have seen of a prompt.
+        servers.sort();
+        servers.dedup();
+        let description = "Finds tools of servers by words of their names, descriptions and parameters. \
                            Tools that were found can be called from then on.";
         let parameters = json!({
             "type": "object",
@@ -96,10 +103,15 @@ impl Tool for ToolSearch {
         Reach::Nothing
     }
 
-    fn run(self: Arc<Self>, arguments: Map<String, Value>, _context: ToolContext) -> BoxFuture<'static, ToolOutput> {
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         Box::pin(async move {
-            let found = self.link.ask(|answer| FromTool::FindTools { arguments, answer }).await;
-            found.unwrap_or_else(|| ToolOutput::error(DISCONNECTED))
+            tokio::select! {
+                biased;
+                () = context.cancel.cancelled() => ToolOutput::error(ABORTED),
+                found = self.link.ask(|answer| FromTool::FindTools { arguments, answer }) => {
+                    found.unwrap_or_else(|| ToolOutput::error(DISCONNECTED))
+                }
+            }
         })
     }
 }
@@ -134,13 +146,17 @@ impl Session {
     /// Declares the tools that were found on this branch.
     pub(crate) fn declare_found_tools(&mut self) {
         if self.tools.has_deferred() {
-            let names = |data: Value| match data.get("names") {
-                Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-                _ => Vec::new(),
-            };
-            let found = self.store.custom_data(LOADED_TOOLS).into_iter().flat_map(names).collect();
-            self.tools.declare(found);
+            self.tools.declare(self.found_tools());
         }
+    }
+
+    /// Returns the names of the tools that were found on this branch.
+    pub(crate) fn found_tools(&self) -> Vec<String> {
+        let names = |data: Value| match data.get("names") {
+            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            _ => Vec::new(),
+        };
+        self.store.custom_data(LOADED_TOOLS).into_iter().flat_map(names).collect()
     }
 
     /// Answers a search of the model. What it found is declared from the next request on.
@@ -150,20 +166,18 @@ impl Session {
         let tools = self.tools.deferred();
         let found = rank(query, &tools, limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT));
         let names: Vec<&str> = found.iter().map(|tool| &*tool.spec().name).collect();
+        let described = |tool: &Arc<dyn Tool>| {
+            let spec = tool.spec();
+            json!({"name": &*spec.name, "description": &*spec.description, "parameters": &*spec.parameters}).to_string()
+        };
+        let mut lines: Vec<String> = found.iter().map(described).collect();
         if found.is_empty() {
-            return ToolOutput::text(format!("No tool fits \"{query}\". There are {}; try other words.", tools.len()))
-                .with_details(json!({"tools": names}));
+            lines.push(format!("No tool fits \"{query}\". There are {}; try other words.", tools.len()));
         }
-        let text: Vec<String> = found
-            .iter()
-            .map(|tool| {
-                let spec = tool.spec();
-                json!({"name": &*spec.name, "description": &*spec.description, "parameters": &*spec.parameters})
-                    .to_string()
-            })
-            .collect();
+        let missing = |McpUnlisted { name, why, .. }| format!("The tools of the server {name} are not known: {why}");
+        lines.extend(self.mcp.unlisted().into_iter().map(missing));
         self.note_found(&names);
-        ToolOutput::text(text.join("\n")).with_details(json!({"tools": names}))
+        ToolOutput::text(lines.join("\n")).with_details(json!({"tools": names}))
     }
 
     /// Remembers tools in the session file, those that are new.

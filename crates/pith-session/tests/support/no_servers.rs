@@ -7,7 +7,7 @@ use pith_agent::{BoxFuture, Tool};
 use pith_config::Diagnostic;
 use pith_ext::registry::McpServerInfo;
 use pith_protocol::answers::{McpServer, McpServerState};
-use pith_session::{McpInput, McpPage, McpPrompt, McpServers, McpSetup};
+use pith_session::{McpInput, McpPage, McpPrompt, McpServers, McpSetup, McpUnlisted};
 use serde_json::{Map, Value};
 
 struct NoServers;
@@ -18,8 +18,16 @@ pub fn setup() -> McpSetup {
 }
 
 impl McpServers for NoServers {
-    fn begin_work(&self) -> Option<BoxFuture<'static, ()>> {
+    fn begin_work(&self, _found: &dyn Fn() -> Vec<String>) -> Option<BoxFuture<'static, ()>> {
         None
+    }
+
+    fn begin_search(&self) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+
+    fn unlisted(&self) -> Vec<McpUnlisted> {
+        Vec::new()
     }
 
     fn start_eager(&self) {}

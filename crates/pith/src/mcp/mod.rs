@@ -15,10 +15,10 @@ use pith_ai::{Registry, Web};
 use pith_config::{AgentDir, Diagnostic, Environment, Settings};
 use pith_ext::registry::McpServerInfo;
 use pith_mcp::config::{Given, KnownServers, Places, Registered, RegisteredServer};
-use pith_mcp::{Options, PendingSignIn, Pool, PromptCommand, Servers, Wanted};
+use pith_mcp::{Options, PendingSignIn, Pool, PromptCommand, Servers, UnlistedServer, Wanted};
 use pith_protocol::answers::{McpServer, McpServerState};
 use pith_secrets::Secrets;
-use pith_session::{FromMcp, McpInput, McpPage, McpPrompt, McpServers, McpSetup};
+use pith_session::{FromMcp, McpInput, McpPage, McpPrompt, McpServers, McpSetup, McpUnlisted};
 use pith_tools::sandbox::Oversight;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -34,12 +34,12 @@ pub enum User {
     Absent,
     /// Sees one dialog after the other.
     Dialogs,
-    /// Sees whole forms, too.
+    /// Is given whole forms, too.
     Forms,
 }
 
 impl User {
-    /// The user of a host that may be there, and may show whole forms.
+    /// The user of a host that may be there, and may take whole forms.
     pub fn of(is_there: bool, sees_forms: bool) -> Self {
         match (is_there, sees_forms) {
             (false, _) => User::Absent,
@@ -131,9 +131,12 @@ pub fn accept_project(agent_dir: AgentDir, environment: Environment, cwd: &Path)
 }
 
 impl McpServers for SessionServers {
-    fn begin_work(&self) -> Option<BoxFuture<'static, ()>> {
-        let servers = self.0.clone();
-        self.0.begin_work().then(|| Box::pin(async move { servers.wait_for_tools().await }) as BoxFuture<'static, ()>)
+    fn begin_work(&self, found: &dyn Fn() -> Vec<String>) -> Option<BoxFuture<'static, ()>> {
+        self.0.begin_work(found)
+    }
+
+    fn begin_search(&self) -> Option<BoxFuture<'static, ()>> {
+        self.0.begin_search()
     }
 
     fn start_eager(&self) {
@@ -146,6 +149,11 @@ impl McpServers for SessionServers {
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.0.tools()
+    }
+
+    fn unlisted(&self) -> Vec<McpUnlisted> {
+        let unlisted = |UnlistedServer { name, about, why }| McpUnlisted { name, about, why };
+        self.0.unlisted().into_iter().map(unlisted).collect()
     }
 
     fn prompts(&self) -> Vec<McpPrompt> {

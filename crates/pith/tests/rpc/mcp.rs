@@ -1,45 +1,17 @@
 //! MCP servers in a session: configured by files and by the host, called by the model, ended with it.
 
+mod approval;
 mod extensions;
 mod sign_in;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pith_testkit::{Block, ModelServer, Script, TempHome, Turn};
+use pith_testkit::{Block, ModelServer, Script, TempHome, Turn, shell_server};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{Scene, texts};
-
-/// A server in a few lines of shell: it answers what it must and logs what it reads.
-const SERVER: &str = r#"#!/bin/sh
-echo "$$" >> "$0.pids"
-[ "$1" = broken ] && { echo "no database" >&2; exit 3; }
-while read -r line; do
-  echo "$line" >> "$0.log"
-  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
-  case "$line" in
-    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"shell","version":"1"},"instructions":"Greet people by name."}' ;;
-    *'"prompts/list"'*) result='{"prompts":[{"name":"hail","description":"Hails somebody","arguments":[{"name":"who","required":true}]}]}' ;;
-    *'"prompts/get"'*) result='{"messages":[{"role":"user","content":{"type":"text","text":"Hail them all"}}]}' ;;
-    *'"resources/read"'*) result='{"contents":[{"uri":"list://people","text":"Ann and Bob"}]}' ;;
-    *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"Greets","inputSchema":{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]},"annotations":{"readOnlyHint":true}},{"name":"wait","inputSchema":{"type":"object","oneOf":[{"required":["a"]},{"not":{"required":["a"]}},{"required":["b"]}]}}]}' ;;
-    *'"ask":true'*) call=$id; printf '%s\n' '{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"Who are you?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}}'; continue ;;
-    *'"sample":true'*) call=$id; printf '%s\n' '{"jsonrpc":"2.0","id":"q1","method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"What is 2 + 2?"}}],"maxTokens":50}}'; continue ;;
-    *'"id":"q1"'*) id=$call; result='{"content":[{"type":"text","text":"noted"}]}' ;;
-    *'"greet"'*) result='{"content":[{"type":"text","text":"Hello from the server"}]}' ;;
-    *) continue ;;
-  esac
-  [ -n "$id" ] && printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
-done
-"#;
-
-/// Writes the server into a directory.
-fn server_in(directory: &Path) -> PathBuf {
-    let path = directory.join("server.sh");
-    std::fs::write(&path, SERVER).expect("written");
-    path
-}
 
 fn entry(server: &Path) -> Value {
     json!({"command": "sh", "args": [server]})
@@ -95,7 +67,7 @@ pub fn home_answering(
 ) -> (ModelServer, TempHome, PathBuf) {
     let model = ModelServer::start(Script::of(turns));
     let home = TempHome::for_server(&model);
-    let server = server_in(&home.agent());
+    let server = shell_server(&home.agent());
     home.write_agent_file("mcp.json", file(servers(&server)));
     (model, home, server)
 }
@@ -108,7 +80,7 @@ fn the_model_calls_a_tool_of_a_configured_server() {
     assert_eq!(scene.state().get("mcpServers"), None);
     assert_eq!(log(&server, "pids"), "");
     scene.run("go");
-    assert_eq!(offered(&scene, 0), ["mcp__shell__greet", "mcp__shell__wait"]);
+    assert_eq!(offered(&scene, 0), ["mcp__shell__greet", "mcp__shell__visit", "mcp__shell__wait"]);
     let result = scene.tool_results().remove(0);
     assert_eq!(texts(&result["content"]), "Hello from the server");
     assert_eq!((&result["details"]["server"], &result["details"]["tool"]), (&json!("shell"), &json!("greet")));
@@ -156,16 +128,18 @@ fn tools_are_known_from_the_cache_and_the_server_starts_with_its_first_call() {
 #[test]
 fn a_host_brings_servers_and_follows_them() {
     let mut scene = Scene::new([Turn::call("mcp__shell__greet", json!({"who": "you"})), Turn::text("done")]);
-    let server = server_in(&scene.home.agent());
+    let server = shell_server(&scene.home.agent());
     let refused = scene.refusal(json!({"type": "set_mcp_servers", "servers": {"a": {"command": 7}}}));
     assert_eq!(refused, "server \"a\": command: expected a string, got number");
     let set = scene.host.data(json!({"type": "set_mcp_servers", "servers": {"shell": entry(&server)}}));
     assert_eq!(set, json!({"servers": [{"name": "shell", "source": "host", "state": "idle"}]}));
     let listed = scene.host.data(json!({"type": "get_mcp_servers"}));
     assert_eq!((&listed["servers"][0]["state"], &listed["servers"][0]["tools"]), (&json!("idle"), &json!([])));
+    assert_eq!(listed["servers"][0]["exposure"], "auto");
     let listed = scene.host.data(json!({"type": "get_mcp_servers", "connect": true}));
     let shown = &listed["servers"][0];
     assert_eq!((&shown["state"], &shown["protocolVersion"]), (&json!("ready"), &json!("2025-11-25")));
+    assert_eq!(shown["exposure"], "direct", "so few tools are declared");
     assert_eq!(shown["serverInfo"], json!({"name": "shell", "version": "1"}));
     let greet = json!({"name": "mcp__shell__greet", "tool": "greet", "annotations": {"readOnlyHint": true}});
     assert_eq!(shown["tools"][0], greet);
@@ -184,6 +158,37 @@ fn a_host_brings_servers_and_follows_them() {
     let again = scene.host.data(json!({"type": "mcp_reconnect", "name": "shell"}));
     assert_eq!(again["servers"][0]["state"], "ready");
     finish(scene, &server);
+}
+
+#[test]
+fn a_host_that_closes_its_input_is_answered_before_the_servers_end() {
+    let mut scene = Scene::new([]);
+    let server = shell_server(&scene.home.agent());
+    scene.host.send_all([
+        json!({"id": "set", "type": "set_mcp_servers", "servers": {"shell": entry(&server)}}),
+        json!({"id": "list", "type": "get_mcp_servers", "connect": true}),
+    ]);
+    let (frames, code) = scene.host.finish();
+    assert_eq!(code, 0);
+    let listed = frames.iter().find(|frame| frame["id"] == "list").expect("an answer");
+    let shown = &listed["data"]["servers"][0];
+    assert_eq!((&shown["name"], &shown["state"]), (&json!("shell"), &json!("ready")));
+    assert_eq!(shown["tools"][0]["name"], "mcp__shell__greet");
+    wait_gone(&log(&server, "pids"));
+}
+
+#[test]
+fn a_signal_does_not_wait_for_a_server_that_is_asked_for() {
+    let mut scene = Scene::new([]);
+    let silent = json!({"command": "sh", "args": ["-c", "cat > /dev/null"]});
+    scene.command(json!({"type": "set_mcp_servers", "servers": {"silent": silent}}));
+    scene.host.send(json!({"id": "list", "type": "get_mcp_servers", "connect": true}));
+    scene.host.wait(|frame| frame["type"] == "mcp_server_update" && frame["state"] == "starting");
+    scene.host.signal(Signal::TERM);
+    assert_eq!(scene.host.exit_code(), 143);
+    let frames = scene.host.frames();
+    let listed = frames.iter().find(|frame| frame["id"] == "list").expect("an answer");
+    assert_eq!(listed["data"]["servers"][0]["state"], "starting");
 }
 
 #[test]
@@ -214,7 +219,7 @@ fn servers_of_an_untrusted_project_are_not_started() {
     let mut approved = scene.again(&["--approve"]);
     approved.data(json!({"type": "prompt", "message": "go"}));
     approved.wait_type("agent_settled");
-    assert_eq!(offered(&scene, 1), ["mcp__theirs__greet", "mcp__theirs__wait"]);
+    assert_eq!(offered(&scene, 1), ["mcp__theirs__greet", "mcp__theirs__visit", "mcp__theirs__wait"]);
     approved.finish();
     finish(scene, &server);
 }
@@ -227,8 +232,25 @@ fn flags_choose_servers_and_their_tools() {
         builder.args(["--no-mcp", "--mcp-config", &given, "--exclude-tools", "mcp__*__wait", "--tools", "read"])
     });
     scene.run("go");
-    assert_eq!(offered(&scene, 0), ["mcp__given__greet"]);
+    assert_eq!(offered(&scene, 0), ["mcp__given__greet", "mcp__given__visit"]);
     finish(scene, &server);
+}
+
+#[test]
+fn a_search_that_is_excluded_is_not_declared() {
+    let deferred = |server: &Path| json!({"shell": {"command": "sh", "args": [server], "exposure": "deferred"}});
+    for (flags, expected) in
+        [(["--exclude-tools", "tool_search"].as_slice(), None), (&["--no-tools"], None), (&[], Some("tool_search"))]
+    {
+        let (model, home, server) = home_answering([Turn::text("fine")], deferred);
+        let mut scene = Scene::in_home(model, home, |builder| builder.args(flags));
+        scene.run("go");
+        let body = scene.server.wait_request(0).body;
+        let mut names = body["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
+        assert_eq!(names.find(|name| *name == "tool_search"), expected, "{flags:?}");
+        assert_eq!(log(&server, "pids"), "", "nobody has searched");
+        scene.finish();
+    }
 }
 
 #[test]
@@ -323,6 +345,24 @@ fn a_server_asks_the_model_if_the_user_lets_it() {
 }
 
 #[test]
+fn servers_ask_the_model_ten_times_for_each_prompt() {
+    let call = |number: usize| Turn::call("mcp__shell__wait", json!({"sample": true, "number": number}));
+    let turns = (0..10).flat_map(|number| [call(number), Turn::text("four")]);
+    let (model, home, server) = home_answering(
+        turns.chain([call(10), Turn::text("done"), call(11), Turn::text("four"), Turn::text("done")]),
+        |server| json!({"shell": {"command": "sh", "args": [server], "sampling": "allow"}}),
+    );
+    let mut scene = Scene::in_home(model, home, |builder| builder);
+    scene.run("go");
+    let answered = || log(&server, "log").matches(r#""text":"four""#).count();
+    assert_eq!(answered(), 10);
+    assert!(log(&server, "log").contains(r#""id":"question","error":"#), "{}", log(&server, "log"));
+    scene.run("go on");
+    assert_eq!(answered(), 11);
+    finish(scene, &server);
+}
+
+#[test]
 fn prompts_and_resources_of_servers_reach_the_model() {
     let turns = [Turn::text("hailed"), Turn::text("read"), Turn::text("queued")];
     let (model, home, server) = home_answering(turns, |server| json!({"shell": entry(server)}));
@@ -380,6 +420,7 @@ fn deferred_tools_are_found_and_stay_declared() {
     assert_eq!(declared(&scene, 0), ["tool_search"]);
     let prompt = scene.server.wait_request(0).body.to_string();
     assert!(prompt.contains("Tools of the server shell are found with tool_search: Greets people"), "{prompt}");
+    assert!(!prompt.contains("Greet people by name."), "the search has started the server, not the prompt: {prompt}");
     assert_eq!(declared(&scene, 1), ["tool_search", "mcp__shell__greet"]);
     let results = scene.tool_results();
     assert!(texts(&results[0]["content"]).contains("\"who\""), "{results:?}");
@@ -397,6 +438,44 @@ fn deferred_tools_are_found_and_stay_declared() {
 }
 
 #[test]
+fn a_session_that_has_found_tools_declares_them_without_a_cache() {
+    let turns =
+        [Turn::call("tool_search", json!({"query": "greets", "limit": 1})), Turn::text("done"), Turn::text("resumed")];
+    let (model, home, server) = home_answering(turns, |server| {
+        let mut entry = entry(server);
+        entry["exposure"] = json!("deferred");
+        json!({"shell": entry})
+    });
+    let mut scene = Scene::in_home(model, home, |builder| builder);
+    scene.run("go");
+    let path = scene.state()["sessionFile"].as_str().expect("a file").to_owned();
+    std::fs::remove_dir_all(scene.home.agent().join("pith-mcp")).expect("a cache");
+    let mut second = scene.again(&["--session", &path]);
+    second.data(json!({"type": "prompt", "message": "and now"}));
+    second.wait_type("agent_settled");
+    assert_eq!(declared(&scene, 2), ["tool_search", "mcp__shell__greet"]);
+    second.finish();
+    finish(scene, &server);
+}
+
+#[test]
+fn an_abort_ends_a_search_that_waits_for_a_server() {
+    let turns = [Turn::call("tool_search", json!({"query": "anything"}))];
+    let (model, home, _) = home_answering(
+        turns,
+        |_| json!({"mute": {"command": "sh", "args": ["-c", "while read -r line; do :; done"], "exposure": "deferred"}}),
+    );
+    home.write_agent_file("settings.json", json!({"mcp": {"startupWait": 600}}).to_string());
+    let mut scene = Scene::in_home(model, home, |builder| builder);
+    scene.command(json!({"type": "get_mcp_servers"}));
+    scene.prompt("go");
+    scene.host.wait(|frame| frame["type"] == "mcp_server_update" && frame["state"] == "starting");
+    scene.command(json!({"type": "abort"}));
+    assert_eq!(texts(&scene.tool_results()[0]["content"]), "Operation aborted");
+    scene.finish();
+}
+
+#[test]
 fn a_deferred_tool_that_was_not_found_runs_and_is_declared_from_then_on() {
     let (model, home, server) = home_with(|server| {
         let mut entry = entry(server);
@@ -405,8 +484,8 @@ fn a_deferred_tool_that_was_not_found_runs_and_is_declared_from_then_on() {
     });
     let mut scene = Scene::in_home(model, home, |builder| builder);
     scene.run("go");
-    assert_eq!(declared(&scene, 0), ["mcp__shell__wait", "tool_search"]);
+    assert_eq!(declared(&scene, 0), ["mcp__shell__visit", "mcp__shell__wait", "tool_search"]);
     assert_eq!(texts(&scene.tool_results()[0]["content"]), "Hello from the server");
-    assert_eq!(declared(&scene, 1), ["mcp__shell__wait", "tool_search", "mcp__shell__greet"]);
+    assert_eq!(declared(&scene, 1), ["mcp__shell__visit", "mcp__shell__wait", "tool_search", "mcp__shell__greet"]);
     finish(scene, &server);
 }

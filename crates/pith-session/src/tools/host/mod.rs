@@ -155,9 +155,7 @@ impl Session {
                 let _ = answer.send(self.write_todos(arguments));
             }
             FromTool::MayRepeat { call, answer } => self.check_repeats(&call, answer),
-            FromTool::FindTools { arguments, answer } => {
-                let _ = answer.send(self.find_tools(&arguments));
-            }
+            FromTool::FindTools { arguments, answer } => self.search_tools(arguments, answer),
             FromTool::ToolUsed { name, noted } => {
                 self.note_found(&[&name]);
                 let _ = noted.send(());

@@ -44,7 +44,7 @@ fn servers_of_extensions_are_used_behind_those_of_files() {
     let turns = [Turn::call("mcp__shell__greet", json!({"who": "you"})), Turn::text("done"), Turn::text("again")];
     let (mut scene, server) = with_extension(turns, json!({"of_user": {"command": "no", "enabled": false}}), code);
     scene.run("go");
-    assert_eq!(offered(&scene, 0), ["mcp__shell__greet", "mcp__shell__wait"]);
+    assert_eq!(offered(&scene, 0), ["mcp__shell__greet", "mcp__shell__visit", "mcp__shell__wait"]);
     assert_eq!(texts(&scene.tool_results()[0]["content"]), "Hello from the server");
     assert_eq!(servers(&mut scene), ["of_user user", "shell extension"]);
     let found = scene.host.data(json!({"type": "get_diagnostics"}))["diagnostics"].clone();
@@ -54,7 +54,7 @@ fn servers_of_extensions_are_used_behind_those_of_files() {
     scene.command(json!({"type": "prompt", "message": "/swap"}));
     assert_eq!(servers(&mut scene), ["of_user user", "later extension"]);
     scene.run("again");
-    assert_eq!(offered(&scene, 2), ["mcp__later__greet", "mcp__later__wait"]);
+    assert_eq!(offered(&scene, 2), ["mcp__later__greet", "mcp__later__visit", "mcp__later__wait"]);
     finish(scene, &server);
 }
 
@@ -84,7 +84,7 @@ fn an_extension_with_its_own_client_leaves_pith_only_the_servers_of_the_host() {
     scene.command(json!({"type": "set_mcp_servers", "servers": {"shell": entry(&server)}}));
     assert_eq!(servers(&mut scene), ["shell host"]);
     scene.run("go on");
-    assert_eq!(offered(&scene, 1), ["mcp__shell__greet", "mcp__shell__wait"]);
+    assert_eq!(offered(&scene, 1), ["mcp__shell__greet", "mcp__shell__visit", "mcp__shell__wait"]);
     finish(scene, &server);
 }
 
@@ -97,7 +97,7 @@ fn a_client_of_an_extension_that_does_not_load_replaces_nothing() {
     std::fs::write(directory.join("client.ts"), code).expect("written");
     let mut scene = Scene::in_home(model, home, |builder| builder);
     scene.run("go");
-    assert_eq!(offered(&scene, 0), ["mcp__shell__greet", "mcp__shell__wait"]);
+    assert_eq!(offered(&scene, 0), ["mcp__shell__greet", "mcp__shell__visit", "mcp__shell__wait"]);
     finish(scene, &server);
 }
 
