@@ -150,6 +150,11 @@ pub(crate) fn terminal_of(details: Option<&Value>) -> Option<&str> {
     details?.get("terminalId")?.as_str()
 }
 
+/// The signal that has ended a command.
+pub(crate) fn signal_of(details: Option<&Value>) -> Option<&str> {
+    details?.get("signal")?.as_str()
+}
+
 /// The exit code; `None` if the command was ended otherwise.
 pub(crate) fn exit_code(text: &str, is_error: bool) -> Option<i32> {
     if !is_error {
@@ -158,7 +163,8 @@ pub(crate) fn exit_code(text: &str, is_error: bool) -> Option<i32> {
     text.lines().next_back()?.strip_prefix(EXIT_PREFIX)?.parse().ok()
 }
 
-fn path_of(arguments: &Map<String, Value>, cwd: &Path) -> Option<PathBuf> {
+/// The file that a call names.
+pub(crate) fn path_of(arguments: &Map<String, Value>, cwd: &Path) -> Option<PathBuf> {
     let path = arguments.get("path").and_then(Value::as_str).filter(|path| !path.is_empty())?;
     Some(cwd.join(path))
 }

@@ -1,5 +1,6 @@
 //! Changes of files, as editors show them.
 
+use std::fs;
 use std::path::Path;
 
 use agent_client_protocol_schema::v1::{Diff, ToolCallContent};
@@ -7,6 +8,9 @@ use serde_json::{Map, Value};
 
 /// The most of a hunk that is shown.
 const MAX_HUNK: usize = 64 << 10;
+
+/// The largest file that is read to show what becomes of it.
+const MAX_FILE: u64 = 1 << 20;
 
 /// A piece of a file before and after.
 #[derive(Debug, Default, PartialEq)]
@@ -78,8 +82,15 @@ pub(crate) fn announced(tool: &str, path: &Path, arguments: &Map<String, Value>)
     }
 }
 
+/// Returns the text of a file as it is now; `None` if there is none that could be shown.
+pub(crate) fn current(path: &Path) -> Option<String> {
+    let metadata = fs::metadata(path).ok()?;
+    let is_readable = metadata.is_file() && metadata.len() <= MAX_FILE;
+    is_readable.then(|| fs::read_to_string(path).ok()).flatten()
+}
+
 /// One change: a diff, and a line with the sizes if it is cut.
-fn change(path: &Path, old: Option<&str>, new: &str) -> Vec<ToolCallContent> {
+pub(crate) fn change(path: &Path, old: Option<&str>, new: &str) -> Vec<ToolCallContent> {
     let head = |text: &str| text[..text.floor_char_boundary(MAX_HUNK)].to_owned();
     let diff = Diff::new(path, head(new)).old_text(old.map(head));
     let mut contents = vec![ToolCallContent::Diff(diff)];

@@ -27,8 +27,10 @@ pub mod looks;
 mod notices;
 pub mod outcome;
 pub mod permission;
+pub mod piece;
 mod plan;
 pub mod replay;
+mod terminal;
 mod time;
 pub mod updates;
 

@@ -4,14 +4,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use agent_client_protocol_schema::v1::{
-    SessionUpdate, Terminal, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+    Meta, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
 };
 use pith_protocol::ToolResult;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::call::{self, Finished, Shown};
-use crate::client::meta;
+use crate::diff;
 use crate::looks::Looks;
+use crate::terminal;
 
 /// How long the arguments of a call may stream before it is announced without them.
 const ANNOUNCED_AFTER: Duration = Duration::from_millis(100);
@@ -26,7 +27,17 @@ pub(crate) struct LiveCall {
     is_announced: bool,
     /// Complete arguments; empty while they stream.
     arguments: Map<String, Value>,
+    /// What a file holds that `write` is about to replace; `None` for a new file.
+    replaced: Option<String>,
     display: Display,
+}
+
+/// News of a call that runs.
+pub(crate) enum Progress {
+    /// Its state, which replaces what was shown.
+    State(Box<SessionUpdate>),
+    /// What the command has added to its terminal.
+    Output(String),
 }
 
 /// Where the client shows the output of a call.
@@ -48,6 +59,7 @@ impl LiveCall {
             since: now,
             is_announced: false,
             arguments: Map::new(),
+            replaced: None,
             display: if has_terminal && tool == "bash" {
                 Display::FedTerminal(String::new())
             } else {
@@ -65,42 +77,45 @@ impl LiveCall {
         self.id == id
     }
 
-    /// Whether its output goes to the client's terminal, piece by piece.
-    pub fn feeds_terminal(&self) -> bool {
-        matches!(self.display, Display::FedTerminal(_))
+    /// The terminal that the client makes for its output, if that is where it goes.
+    fn terminal(&self, cwd: &Path) -> Option<(Vec<ToolCallContent>, Meta)> {
+        let is_fed = matches!(self.display, Display::FedTerminal(_));
+        is_fed.then(|| (terminal::content(&self.id), terminal::info(&self.id, cwd)))
     }
 
     /// Called for each piece of the arguments: a long call is announced before it is complete.
-    pub fn grow(&mut self, now: Instant, looks: &Looks) -> Option<SessionUpdate> {
+    pub fn grow(&mut self, now: Instant, cwd: &Path, looks: &Looks) -> Option<SessionUpdate> {
         if self.is_announced || now.duration_since(self.since) < ANNOUNCED_AFTER {
             return None;
         }
         self.is_announced = true;
         let kind = call::kind(&self.tool, looks);
         let call = ToolCall::new(self.id.clone(), self.tool.clone()).name(self.tool.clone()).kind(kind);
-        Some(SessionUpdate::ToolCall(call))
+        // Clients make the terminal when the call appears, not later.
+        let (content, info) = self.terminal(cwd).unzip();
+        Some(SessionUpdate::ToolCall(call.content(content.unwrap_or_default()).meta(info)))
     }
 
     /// Called when the arguments are complete.
     pub fn complete(&mut self, arguments: &Map<String, Value>, cwd: &Path, looks: &Looks) -> SessionUpdate {
         self.arguments = arguments.clone();
-        let Shown { title, kind, locations, content } = call::shown(&self.tool, arguments, cwd, looks);
+        if self.tool == "write" {
+            let current = call::path_of(arguments, cwd).and_then(|path| diff::current(&path));
+            // The call may have run already, if nobody has to approve it.
+            self.replaced = current.filter(|text| arguments.get("content").is_none_or(|content| content != text));
+        }
+        let Shown { title, kind, locations, content } = self.shown(cwd, looks);
         let raw_input = Value::Object(arguments.clone());
-        let (content, info) = if self.feeds_terminal() {
-            let terminal = ToolCallContent::Terminal(Terminal::new(self.id.clone()));
-            (vec![terminal], Some(meta(json!({"terminal_info": {"terminal_id": self.id, "cwd": cwd}}))))
-        } else {
-            (content, None)
-        };
         if self.is_announced {
             let fields = ToolCallUpdateFields::new()
                 .title(title)
                 .raw_input(raw_input)
                 .locations((!locations.is_empty()).then_some(locations))
                 .content((!content.is_empty()).then_some(content));
-            return SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.id.clone(), fields).meta(info));
+            return self.update(fields);
         }
         self.is_announced = true;
+        let (content, info) = self.terminal(cwd).map_or((content, None), |(content, info)| (content, Some(info)));
         let call = ToolCall::new(self.id.clone(), title)
             .name(self.tool.clone())
             .kind(kind)
@@ -111,9 +126,23 @@ impl LiveCall {
         SessionUpdate::ToolCall(call)
     }
 
+    /// What is shown of it by its arguments, and by what it is about to replace.
+    fn shown(&self, cwd: &Path, looks: &Looks) -> Shown {
+        let shown = call::shown(&self.tool, &self.arguments, cwd, looks);
+        let content = self.overwriting(cwd).unwrap_or(shown.content);
+        Shown { content, ..shown }
+    }
+
+    /// The change of a file that was there before the call.
+    fn overwriting(&self, cwd: &Path) -> Option<Vec<ToolCallContent>> {
+        let (old, path) = (self.replaced.as_deref()?, call::path_of(&self.arguments, cwd)?);
+        let new = self.arguments.get("content")?.as_str()?;
+        Some(diff::change(&path, Some(old), new))
+    }
+
     /// Returns the call as it was announced.
     pub fn told(&self, cwd: &Path, looks: &Looks) -> ToolCallUpdate {
-        let Shown { title, kind, locations, content } = call::shown(&self.tool, &self.arguments, cwd, looks);
+        let Shown { title, kind, locations, content } = self.shown(cwd, looks);
         let fields = ToolCallUpdateFields::new()
             .title(title)
             .name(self.tool.clone())
@@ -131,20 +160,23 @@ impl LiveCall {
     }
 
     /// Called with what is known of the result so far; `None` if there is nothing new to show.
-    pub fn progress(&mut self, result: &ToolResult<'_>) -> Option<SessionUpdate> {
+    pub fn progress(&mut self, result: &ToolResult<'_>) -> Option<Progress> {
         if let Some(terminal) = call::terminal_of(result.details.as_deref()) {
             self.display = Display::OwnTerminal;
-            let terminal = ToolCallContent::Terminal(Terminal::new(terminal.to_owned()));
-            return Some(self.update(ToolCallUpdateFields::new().content(vec![terminal])));
+            let fields = ToolCallUpdateFields::new().content(terminal::content(terminal));
+            return Some(Progress::State(Box::new(self.update(fields))));
         }
         let text = call::text_of(&result.content);
         match self.display {
             Display::Content => {}
-            Display::FedTerminal(_) => return self.new_output(&text).map(|data| self.terminal_output(&data)),
+            Display::FedTerminal(_) => return self.new_output(&text).map(Progress::Output),
             Display::OwnTerminal => return None,
         }
         let content = if self.tool == "bash" { call::fenced(&text) } else { call::contents(&result.content) };
-        (!content.is_empty()).then(|| self.update(ToolCallUpdateFields::new().content(content)))
+        if content.is_empty() {
+            return None;
+        }
+        Some(Progress::State(Box::new(self.update(ToolCallUpdateFields::new().content(content)))))
     }
 
     /// Called when the tool has ended.
@@ -152,6 +184,7 @@ impl LiveCall {
         let details = result.details.as_deref();
         let Finished { content, raw_output, locations } =
             call::finished(&self.tool, &self.arguments, &result.content, details, is_error, cwd);
+        let content = self.overwriting(cwd).filter(|_| !is_error).unwrap_or(content);
         let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
         let fields = ToolCallUpdateFields::new().status(status).raw_output(raw_output).locations(locations);
         match self.display {
@@ -161,10 +194,9 @@ impl LiveCall {
             Display::FedTerminal(_) => {}
         }
         let text = call::text_of(&result.content);
-        let rest = self.new_output(&text).map(|data| self.terminal_output(&data));
-        let exit_code = call::exit_code(&text, is_error);
-        let exit = json!({"terminal_exit": {"terminal_id": self.id, "exit_code": exit_code, "signal": null}});
-        let end = ToolCallUpdate::new(self.id.clone(), fields).meta(meta(exit));
+        let rest = self.new_output(&text).map(|data| terminal::output(&self.id, &data));
+        let exit = terminal::exit(&self.id, call::exit_code(&text, is_error), call::signal_of(details));
+        let end = ToolCallUpdate::new(self.id.clone(), fields).meta(exit);
         rest.into_iter().chain([SessionUpdate::ToolCallUpdate(end)]).collect()
     }
 
@@ -176,11 +208,6 @@ impl LiveCall {
 
     fn update(&self, fields: ToolCallUpdateFields) -> SessionUpdate {
         SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.id.clone(), fields))
-    }
-
-    fn terminal_output(&self, data: &str) -> SessionUpdate {
-        let output = meta(json!({"terminal_output": {"terminal_id": self.id, "data": data}}));
-        SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.id.clone(), ToolCallUpdateFields::new()).meta(output))
     }
 
     /// What `text`, the end of all output so far, adds to what the terminal has got.
@@ -209,7 +236,27 @@ fn overlap(known: &str, text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_call_whose_arguments_take_long_is_announced_without_them() {
+        let (start, cwd, looks) = (Instant::now(), Path::new("/w"), Looks::default());
+        let mut call = LiveCall::new("c", "bash", 0, true, start);
+        assert!(call.grow(start + ANNOUNCED_AFTER - Duration::from_millis(1), cwd, &looks).is_none());
+        let early = json!(call.grow(start + ANNOUNCED_AFTER, cwd, &looks));
+        assert_eq!((&early["sessionUpdate"], &early["title"]), (&json!("tool_call"), &json!("bash")));
+        assert!(early.get("rawInput").is_none(), "{early}");
+        assert_eq!(early["content"], json!([{"type": "terminal", "terminalId": "c"}]));
+        assert_eq!(early["_meta"]["terminal_info"], json!({"terminal_id": "c", "cwd": "/w"}));
+        assert!(call.grow(start + 2 * ANNOUNCED_AFTER, cwd, &looks).is_none(), "once");
+        let arguments = json!({"command": "make"});
+        let complete = json!(call.complete(arguments.as_object().expect("an object"), cwd, &looks));
+        let expected =
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "make", "rawInput": arguments});
+        assert_eq!(complete, expected);
+    }
 
     #[test]
     fn a_terminal_gets_only_what_is_new() {

@@ -5,101 +5,94 @@ use std::path::Path;
 
 use agent_client_protocol_schema::v1::{
     CompactionStatus, CompactionUpdate, ContentBlock, ContentChunk, SessionInfoUpdate, SessionUpdate, TextContent,
-    ToolCall, ToolCallStatus, ToolKind,
+    ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
-use pith_protocol::answers::Entries;
-use pith_protocol::entry::{CompactionEntry, MessageEntry};
-use pith_protocol::{AssistantMessage, BashExecution, Block, Content, Entry, Message, ToolResultMessage};
+use pith_protocol::todos::TodoPhase;
+use pith_protocol::{AssistantMessage, BashExecution, Block, CompactionSummary, Content, Message, ToolResultMessage};
 use serde_json::json;
 
 use crate::Client;
 use crate::call::{self, Finished, Shown};
 use crate::looks::Looks;
 use crate::plan::plan;
+use crate::terminal;
 use crate::time::iso;
 use crate::updates::{Meter, phases_of, title_of, usage, user_blocks};
 
-/// The conversation up to the leaf.
+/// Makes updates of stored messages.
 pub struct Replay<'a> {
-    branch: Vec<&'a Entry>,
-    /// Results by the id of their call.
-    results: HashMap<&'a str, &'a ToolResultMessage>,
-    cwd: &'a Path,
-    client: &'a Client,
-    looks: Looks,
+    pub cwd: &'a Path,
+    pub client: &'a Client,
+    pub looks: Looks,
 }
 
-/// What the last updates of a replay are made of.
-#[derive(Clone, Debug, Default)]
-pub struct Summary {
-    /// Updates about the plan, the context and the title.
-    pub updates: Vec<SessionUpdate>,
-    pub meter: Meter,
-    pub has_title: bool,
+/// A message and the id of its entry.
+pub type Stored<I> = (I, Message);
+
+/// Cuts a conversation before each answer, so that the calls of an answer stand together with their results.
+pub fn turns<I>(messages: impl Iterator<Item = Stored<I>>) -> impl Iterator<Item = Vec<Stored<I>>> {
+    let mut messages = messages.peekable();
+    std::iter::from_fn(move || {
+        let mut turn = vec![messages.next()?];
+        turn.extend(std::iter::from_fn(|| messages.next_if(|(_, message)| message.as_assistant().is_none())));
+        Some(turn)
+    })
 }
 
-impl<'a> Replay<'a> {
-    pub fn new(entries: &'a Entries, cwd: &'a Path, client: &'a Client, looks: Looks) -> Self {
-        let branch = branch(entries);
-        let results = branch.iter().filter_map(|entry| match entry {
-            Entry::Message(stored) => match &stored.message {
-                Message::ToolResult(result) => Some((result.tool_call_id.as_str(), result)),
-                _ => None,
-            },
-            _ => None,
-        });
-        Replay { results: results.collect(), branch, cwd, client, looks }
-    }
-
-    /// The updates of the messages, entry by entry.
-    pub fn updates(&self) -> impl Iterator<Item = Vec<SessionUpdate>> {
-        self.branch.iter().map(|entry| self.entry(entry))
-    }
-
-    fn entry(&self, entry: &Entry) -> Vec<SessionUpdate> {
-        match entry {
-            Entry::Message(stored) => self.message(stored),
-            Entry::CustomMessage(custom) if custom.display => user(&custom.id, &custom.content),
-            Entry::Compaction(compaction) => vec![self.compaction(compaction)],
-            _ => Vec::new(),
-        }
-    }
-
-    fn message(&self, stored: &MessageEntry) -> Vec<SessionUpdate> {
-        match &stored.message {
-            Message::User(message) => user(&stored.id, &message.content),
-            Message::Assistant(answer) => self.answer(&stored.id, answer),
-            Message::BashExecution(command) => vec![shell_command(&stored.id, command)],
-            Message::Custom(custom) if custom.display => user(&stored.id, &custom.content),
-            _ => Vec::new(),
-        }
-    }
-
-    fn answer(&self, id: &str, answer: &AssistantMessage) -> Vec<SessionUpdate> {
-        let update = |block: &Block| match block {
-            Block::Text(text) if !text.text.is_empty() => Some(SessionUpdate::AgentMessageChunk(chunk(
-                id,
-                ContentBlock::Text(TextContent::new(text.text.clone())),
-            ))),
-            Block::Thinking(thought) if !thought.thinking.is_empty() => {
-                let text = ContentBlock::Text(TextContent::new(thought.thinking.clone()));
-                Some(SessionUpdate::AgentThoughtChunk(chunk(id, text)))
+impl Replay<'_> {
+    /// The updates of a turn.
+    pub fn updates<I: AsRef<str>>(&self, turn: Vec<Stored<I>>) -> Vec<SessionUpdate> {
+        let mut results = HashMap::new();
+        let mut shown = Vec::new();
+        for (id, message) in turn {
+            match message {
+                Message::ToolResult(result) => _ = results.insert(result.tool_call_id.clone(), result),
+                message => shown.push((id, message)),
             }
-            Block::ToolCall(call) => Some(SessionUpdate::ToolCall(self.call(call))),
-            _ => None,
-        };
-        answer.content.iter().filter_map(update).collect()
+        }
+        shown.into_iter().flat_map(|(id, message)| self.message(id.as_ref(), message, &results)).collect()
+    }
+
+    fn message(&self, id: &str, message: Message, results: &Results) -> Vec<SessionUpdate> {
+        match message {
+            Message::User(message) => user(id, &message.content),
+            Message::Assistant(answer) => self.answer(id, answer, results),
+            Message::BashExecution(command) => self.shell_command(id, &command),
+            Message::Custom(custom) if custom.display => user(id, &custom.content),
+            Message::CompactionSummary(summary) => vec![self.compaction(id, summary)],
+            _ => Vec::new(),
+        }
+    }
+
+    fn answer(&self, id: &str, answer: AssistantMessage, results: &Results) -> Vec<SessionUpdate> {
+        let mut updates = Vec::new();
+        for block in answer.content {
+            match block {
+                Block::Text(text) if !text.text.is_empty() => {
+                    let text = ContentBlock::Text(TextContent::new(text.text));
+                    updates.push(SessionUpdate::AgentMessageChunk(chunk(id, text)));
+                }
+                Block::Thinking(thought) if !thought.thinking.is_empty() => {
+                    let text = ContentBlock::Text(TextContent::new(thought.thinking));
+                    updates.push(SessionUpdate::AgentThoughtChunk(chunk(id, text)));
+                }
+                Block::ToolCall(call) => updates.extend(self.call(&call, results)),
+                _ => {}
+            }
+        }
+        updates
     }
 
     /// A call with its end; one that never ended has failed.
-    fn call(&self, call: &pith_protocol::ToolCall) -> ToolCall {
+    fn call(&self, call: &pith_protocol::ToolCall, results: &Results) -> Vec<SessionUpdate> {
         let Shown { title, kind, locations, .. } = call::shown(&call.name, &call.arguments, self.cwd, &self.looks);
         let replayed = ToolCall::new(call.id.clone(), title)
             .name(call.name.clone())
             .kind(kind)
             .raw_input(serde_json::Value::Object(call.arguments.clone()));
-        let Some(result) = self.results.get(call.id.as_str()) else {
-            return replayed.locations(locations).status(ToolCallStatus::Failed).content(call::aborted());
+        let Some(result) = results.get(call.id.as_str()) else {
+            let failed = replayed.locations(locations).status(ToolCallStatus::Failed).content(call::aborted());
+            return vec![SessionUpdate::ToolCall(failed)];
         };
         let Finished { content, raw_output, locations: changed } = call::finished(
             &call.name,
@@ -110,93 +103,112 @@ impl<'a> Replay<'a> {
             self.cwd,
         );
         let status = if result.is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
-        replayed.locations(changed.unwrap_or(locations)).status(status).content(content).raw_output(raw_output)
+        let ended = replayed.locations(changed.unwrap_or(locations)).status(status).raw_output(raw_output);
+        if call.name != "bash" {
+            return vec![SessionUpdate::ToolCall(ended.content(content))];
+        }
+        let text = call::text_of(&result.content);
+        let signal = call::signal_of(result.details.as_ref());
+        self.command(ended, content, &text, call::exit_code(&text, result.is_error), signal)
     }
 
-    fn compaction(&self, compaction: &CompactionEntry) -> SessionUpdate {
-        let summary = ContentBlock::Text(TextContent::new(compaction.summary.clone()));
+    /// A command that has ended, with its output where the client shows it.
+    fn command(
+        &self,
+        call: ToolCall,
+        content: Vec<ToolCallContent>,
+        output: &str,
+        exit_code: Option<i32>,
+        signal: Option<&str>,
+    ) -> Vec<SessionUpdate> {
+        if !self.client.shows_terminal_output() {
+            return vec![SessionUpdate::ToolCall(call.content(content))];
+        }
+        let id = call.tool_call_id.0.clone();
+        let exit = ToolCallUpdate::new(id.clone(), ToolCallUpdateFields::new());
+        let exit = exit.meta(terminal::exit(&id, exit_code, signal));
+        let call = call.content(terminal::content(&id)).meta(terminal::info(&id, self.cwd));
+        let output = (!output.is_empty()).then(|| terminal::output(&id, output));
+        [SessionUpdate::ToolCall(call)].into_iter().chain(output).chain([SessionUpdate::ToolCallUpdate(exit)]).collect()
+    }
+
+    /// A command that the user ran beside the model.
+    fn shell_command(&self, id: &str, command: &BashExecution) -> Vec<SessionUpdate> {
+        let failed = command.cancelled || command.exit_code.is_some_and(|code| code != 0);
+        let status = if failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
+        let title = command.command.lines().next().unwrap_or_default().to_owned();
+        let call = ToolCall::new(id.to_owned(), title)
+            .kind(ToolKind::Execute)
+            .status(status)
+            .raw_input(json!({"command": command.command}))
+            .raw_output(json!({"exitCode": command.exit_code, "truncated": command.truncated}));
+        self.command(call, call::fenced(&command.output), &command.output, command.exit_code, None)
+    }
+
+    fn compaction(&self, id: &str, compaction: CompactionSummary) -> SessionUpdate {
         if self.client.shows_compactions() {
-            let update = CompactionUpdate::new(compaction.id.clone(), CompactionStatus::Completed);
+            let update = CompactionUpdate::new(id.to_owned(), CompactionStatus::Completed);
+            let summary = ContentBlock::Text(TextContent::new(compaction.summary));
             return SessionUpdate::CompactionUpdate(update.summary(vec![summary]));
         }
         let text = format!("_The conversation was summarised here ({} tokens before)._", compaction.tokens_before);
-        SessionUpdate::AgentMessageChunk(chunk(&compaction.id, ContentBlock::Text(TextContent::new(text))))
+        SessionUpdate::AgentMessageChunk(chunk(id, ContentBlock::Text(TextContent::new(text))))
     }
+}
 
-    /// What follows the messages. `window` is that of the model in use, `name` that of the session.
-    pub fn summary(&self, window: u64, name: Option<&str>) -> Summary {
-        let mut meter = Meter { window, cost: 0.0 };
-        let (mut used, mut phases, mut first, mut updated) = (None, None, None, None);
-        for entry in &self.branch {
-            let Entry::Message(stored) = entry else { continue };
-            match &stored.message {
-                Message::Assistant(answer) => {
-                    meter.cost += answer.usage.cost.total;
-                    used = Some(answer.usage.context_tokens());
-                }
-                Message::User(message) => {
-                    first = first.or_else(|| Some(title_of(&message.content.text())));
-                    updated = iso(message.timestamp);
-                }
-                Message::ToolResult(result) if result.tool_name == "todo_write" && !result.is_error => {
-                    phases = result.details.as_ref().and_then(phases_of).or(phases);
-                }
-                _ => {}
+/// Results by the ids of their calls.
+type Results = HashMap<String, ToolResultMessage>;
+
+/// What a conversation comes to.
+#[derive(Debug, Default)]
+pub struct Totals {
+    /// US dollars.
+    pub cost: f64,
+    /// Tokens in the context after the last answer.
+    used: Option<u64>,
+    phases: Option<Vec<TodoPhase>>,
+    /// The title that the first prompt makes.
+    title: Option<String>,
+    /// When the user said something last.
+    updated: Option<String>,
+}
+
+impl Totals {
+    /// Takes the next message into account.
+    pub fn add(&mut self, message: &Message) {
+        match message {
+            Message::Assistant(answer) => {
+                self.cost += answer.usage.cost.total;
+                self.used = Some(answer.usage.context_tokens());
             }
+            Message::User(message) => {
+                self.title.get_or_insert_with(|| title_of(&message.content.text()));
+                self.updated = iso(message.timestamp);
+            }
+            Message::ToolResult(result) if result.tool_name == "todo_write" && !result.is_error => {
+                let phases = result.details.as_ref().and_then(phases_of);
+                self.phases = phases.or(self.phases.take());
+            }
+            _ => {}
         }
-        let title = name.map(str::to_owned).or(first);
-        let has_title = title.is_some();
+    }
+
+    /// Whether the conversation is enough to name the session.
+    pub fn has_title(&self) -> bool {
+        self.title.is_some()
+    }
+
+    /// The updates about plan, context and title. `window` is that of the model in use, `name` that of the session.
+    pub fn updates(self, window: u64, name: Option<String>) -> Vec<SessionUpdate> {
+        let meter = Meter { window, cost: self.cost };
         let mut updates = Vec::new();
-        updates.extend(phases.map(|phases| SessionUpdate::Plan(plan(&phases))));
-        updates.extend(used.and_then(|used| usage(meter, used)));
-        if has_title {
-            updates.push(SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(title).updated_at(updated)));
+        updates.extend(self.phases.map(|phases| SessionUpdate::Plan(plan(&phases))));
+        updates.extend(self.used.and_then(|used| usage(meter, used)));
+        if let Some(title) = name.or(self.title) {
+            let info = SessionInfoUpdate::new().title(title).updated_at(self.updated);
+            updates.push(SessionUpdate::SessionInfoUpdate(info));
         }
-        Summary { updates, meter, has_title }
-    }
-}
-
-/// The entries from the first to the leaf.
-fn branch(entries: &Entries) -> Vec<&Entry> {
-    let by_id: HashMap<&str, &Entry> =
-        entries.entries.iter().filter_map(|entry| Some((place(entry)?.0, entry))).collect();
-    let mut branch = Vec::new();
-    let mut at = entries.leaf_id.as_deref();
-    while let Some(entry) = at.and_then(|id| by_id.get(id)) {
-        branch.push(*entry);
-        // A file that names an entry among its own ancestors would never end.
-        if branch.len() > entries.entries.len() {
-            break;
-        }
-        at = place(entry).and_then(|(_, parent)| parent);
-    }
-    branch.reverse();
-    branch
-}
-
-/// Id and parent of an entry.
-fn place(entry: &Entry) -> Option<(&str, Option<&str>)> {
-    macro_rules! of {
-        ($entry:expr) => {
-            Some((&$entry.id, $entry.parent_id.as_deref()))
-        };
-    }
-    match entry {
-        Entry::Message(entry) => of!(entry),
-        Entry::ModelChange(entry) => of!(entry),
-        Entry::ThinkingLevelChange(entry) => of!(entry),
-        Entry::SessionInfo(entry) => of!(entry),
-        Entry::Label(entry) => of!(entry),
-        Entry::Compaction(entry) => of!(entry),
-        Entry::BranchSummary(entry) => of!(entry),
-        Entry::Custom(entry) => of!(entry),
-        Entry::CustomMessage(entry) => of!(entry),
-        Entry::ContextEdit(entry) => of!(entry),
-        Entry::Usage(entry) => of!(entry),
-        Entry::Other(members) => {
-            let text = |key: &str| members.get(key).and_then(serde_json::Value::as_str);
-            Some((text("id")?, text("parentId")))
-        }
+        updates
     }
 }
 
@@ -209,56 +221,45 @@ fn chunk(id: &str, content: ContentBlock) -> ContentChunk {
     ContentChunk::new(content).message_id(agent_client_protocol_schema::v1::MessageId::new(id))
 }
 
-/// A command that the user ran beside the model.
-fn shell_command(id: &str, command: &BashExecution) -> SessionUpdate {
-    let failed = command.cancelled || command.exit_code.is_some_and(|code| code != 0);
-    let status = if failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
-    let title = command.command.lines().next().unwrap_or_default().to_owned();
-    let call = ToolCall::new(id.to_owned(), title)
-        .kind(ToolKind::Execute)
-        .status(status)
-        .content(call::fenced(&command.output))
-        .raw_input(json!({"command": command.command}))
-        .raw_output(json!({"exitCode": command.exit_code, "truncated": command.truncated}));
-    SessionUpdate::ToolCall(call)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
 
     use super::*;
 
-    /// Shows entries, each below the one before unless it names another parent.
-    fn shown(entries: Vec<Value>, leaf: &str, capabilities: Value) -> (Vec<Value>, Vec<Value>) {
-        let mut before = Value::Null;
-        let entry = |mut entry: Value| {
-            entry["timestamp"] = "2026-11-15T06:52:55.000Z".into();
-            if entry.get("parentId").is_none() {
-                entry["parentId"] = before.clone();
-            }
-            before = entry["id"].clone();
-            Entry::from_json(&entry.to_string()).expect("an entry")
-        };
-        let entries = Entries { entries: entries.into_iter().map(entry).collect(), leaf_id: Some(leaf.to_owned()) };
+    /// Shows messages; returns their updates and those about all of them.
+    fn shown(messages: &[(&str, Value)], capabilities: Value) -> (Vec<Value>, Vec<Value>) {
         let introduction = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
         let client = Client::of(serde_json::from_value(introduction).expect("an introduction"));
-        let replay = Replay::new(&entries, Path::new("/w"), &client, Looks::default());
+        let replay = Replay { cwd: Path::new("/w"), client: &client, looks: Looks::default() };
+        let read = |(id, message): &(&str, Value)| {
+            ((*id).to_owned(), serde_json::from_value::<Message>(message.clone()).expect("a message"))
+        };
+        let (mut updates, mut totals) = (Vec::new(), Totals::default());
+        for turn in turns(messages.iter().map(read)) {
+            turn.iter().for_each(|(_, message)| totals.add(message));
+            updates.extend(replay.updates(turn));
+        }
         let values = |updates: Vec<SessionUpdate>| updates.iter().map(|update| json!(update)).collect();
-        (values(replay.updates().flatten().collect()), values(replay.summary(1000, None).updates))
+        (values(updates), values(totals.updates(1000, None)))
     }
 
-    fn message(id: &str, message: Value) -> Value {
-        json!({"type": "message", "id": id, "message": message})
+    fn prompt(text: &str) -> Value {
+        json!({"role": "user", "content": text, "timestamp": 1_763_000_000_000_i64})
     }
 
-    fn prompt(id: &str, text: &str) -> Value {
-        message(id, json!({"role": "user", "content": text, "timestamp": 1_763_000_000_000_i64}))
-    }
-
-    fn answer(id: &str, content: Value) -> Value {
+    fn answer(content: Value) -> Value {
         let usage = json!({"input": 5, "output": 2, "totalTokens": 7, "cost": {"total": 0.5}});
-        message(id, json!({"role": "assistant", "content": content, "usage": usage, "timestamp": 2}))
+        json!({"role": "assistant", "content": content, "usage": usage, "timestamp": 2})
+    }
+
+    fn call(id: &str, tool: &str, arguments: Value) -> Value {
+        json!({"type": "toolCall", "id": id, "name": tool, "arguments": arguments})
+    }
+
+    fn result(call: &str, tool: &str, text: &str) -> Value {
+        let content = json!([{"type": "text", "text": text}]);
+        json!({"role": "toolResult", "toolCallId": call, "toolName": tool, "content": content, "isError": false})
     }
 
     fn kinds(updates: &[Value]) -> Vec<&str> {
@@ -266,32 +267,30 @@ mod tests {
     }
 
     #[test]
-    fn the_branch_is_shown_in_its_order_and_then_what_it_comes_to() {
+    fn messages_are_shown_in_their_order_and_then_what_they_come_to() {
         let task = json!({"id": "t1", "content": "first", "status": "pending"});
-        let todos = json!({"phases": [{"id": "p1", "name": "P", "tasks": [task]}]});
-        let call = json!({"type": "toolCall", "id": "t", "name": "todo_write", "arguments": {}});
-        let entries = vec![
-            prompt("a", "First line\nsecond"),
-            answer("left", json!([{"type": "text", "text": "on another branch"}])),
-            json!({"type": "message", "id": "b", "parentId": "a", "message": answer("", json!([
-                {"type": "thinking", "thinking": "hm"}, {"type": "text", "text": ""}, {"type": "text", "text": "see"}, call,
-            ]))["message"]}),
-            message(
-                "c",
-                json!({"role": "toolResult", "toolCallId": "t", "toolName": "todo_write", "content": [],
-                "details": todos, "isError": false}),
+        let mut planned = result("t", "todo_write", "");
+        planned["details"] = json!({"phases": [{"id": "p1", "name": "P", "tasks": [task]}]});
+        let custom = |text: &str, display: bool| json!({"role": "custom", "content": text, "display": display});
+        let messages = [
+            ("a", prompt("First line\nsecond")),
+            (
+                "b",
+                answer(json!([
+                    {"type": "thinking", "thinking": "hm"},
+                    {"type": "text", "text": ""},
+                    {"type": "text", "text": "see"},
+                    call("t", "todo_write", json!({})),
+                ])),
             ),
-            json!({"type": "custom_message", "id": "d", "customType": "x", "content": "shown", "display": true}),
-            json!({"type": "custom_message", "id": "e", "customType": "x", "content": "hidden", "display": false}),
-            json!({"type": "custom", "id": "f", "customType": "x"}),
-            message(
-                "g",
-                json!({"role": "bashExecution", "command": "make\nmake", "output": "no", "exitCode": 2,
-                "cancelled": false, "truncated": false}),
-            ),
-            answer("h", json!([{"type": "toolCall", "id": "u", "name": "bash", "arguments": {"command": "sleep"}}])),
+            ("c", planned),
+            ("d", custom("shown", true)),
+            ("e", custom("hidden", false)),
+            ("f", json!({"role": "branchSummary", "summary": "left"})),
+            ("g", json!({"role": "bashExecution", "command": "make\nmake", "output": "no", "exitCode": 2})),
+            ("h", answer(json!([call("u", "bash", json!({"command": "sleep"}))]))),
         ];
-        let (updates, last) = shown(entries, "h", json!({}));
+        let (updates, last) = shown(&messages, json!({}));
         let order = [
             "user_message_chunk",
             "agent_thought_chunk",
@@ -313,19 +312,48 @@ mod tests {
     }
 
     #[test]
+    fn a_command_of_the_user_is_shown_in_a_terminal_where_there_are_some() {
+        let command = json!({"role": "bashExecution", "command": "make", "output": "no\n", "exitCode": 2,
+            "cancelled": false, "truncated": false});
+        let (updates, _) = shown(&[("g", command)], json!({"_meta": {"terminal_output": true}}));
+        assert_eq!(kinds(&updates), ["tool_call", "tool_call_update", "tool_call_update"]);
+        assert_eq!(updates[0]["content"], json!([{"type": "terminal", "terminalId": "g"}]));
+        let about: Vec<_> = updates.iter().map(|update| &update["_meta"]).collect();
+        let expected = [
+            json!({"terminal_info": {"terminal_id": "g", "cwd": "/w"}}),
+            json!({"terminal_output": {"terminal_id": "g", "data": "no\n"}}),
+            json!({"terminal_exit": {"terminal_id": "g", "exit_code": 2, "signal": null}}),
+        ];
+        assert_eq!(about, expected.iter().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_call_is_shown_with_the_result_of_its_own_turn() {
+        let listing = || answer(json!([call("0", "ls", json!({})), call("1", "ls", json!({}))]));
+        let messages = [
+            ("a", listing()),
+            ("b", result("1", "ls", "first")),
+            ("c", prompt("go on")),
+            ("d", result("0", "ls", "late")),
+            ("e", listing()),
+            ("f", result("0", "ls", "second")),
+        ];
+        let (updates, _) = shown(&messages, json!({}));
+        let calls = updates.iter().filter(|update| update["toolCallId"].is_string());
+        let texts: Vec<_> = calls.map(|call| call["content"][0]["content"]["text"].clone()).collect();
+        assert_eq!(texts, ["late", "first", "second", "Aborted"]);
+    }
+
+    #[test]
     fn a_summary_is_shown_as_the_client_can_show_it() {
-        let entries = || {
-            vec![
-                prompt("a", "hi"),
-                json!({"type": "compaction", "id": "b", "summary": "S", "firstKeptEntryId": "a", "tokensBefore": 9}),
-            ]
-        };
-        let (updates, _) = shown(entries(), "b", json!({"session": {"compaction": {}}}));
+        let summary = json!({"role": "compactionSummary", "summary": "S", "tokensBefore": 9});
+        let messages = [("a", prompt("hi")), ("b", summary)];
+        let (updates, _) = shown(&messages, json!({"session": {"compaction": {}}}));
         assert_eq!(kinds(&updates), ["user_message_chunk", "compaction_update"]);
         assert_eq!((&updates[1]["status"], &updates[1]["summary"][0]["text"]), (&json!("completed"), &json!("S")));
-        let (updates, _) = shown(entries(), "b", json!({}));
+        let (updates, _) = shown(&messages, json!({}));
         assert_eq!(kinds(&updates), ["user_message_chunk", "agent_message_chunk"]);
-        let (updates, last) = shown(Vec::new(), "gone", json!({}));
+        let (updates, last) = shown(&[], json!({}));
         assert!(updates.is_empty() && last.is_empty());
     }
 }

@@ -12,9 +12,10 @@ use pith_protocol::{AssistantEvent, AssistantMessage, Block, Content, Event, Mes
 use serde_json::Value;
 
 use crate::call::content_block;
-use crate::live_call::LiveCall;
+use crate::live_call::{LiveCall, Progress};
 use crate::looks::Looks;
 use crate::notices;
+use crate::piece::Piece;
 use crate::plan::plan;
 use crate::time::iso;
 use crate::{Client, outcome::Outcome};
@@ -42,7 +43,7 @@ pub struct Translator {
 
 /// How full the context is and what the session has cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Meter {
+pub(crate) struct Meter {
     /// Tokens the model can take; 0 if unknown.
     pub window: u64,
     /// US dollars so far.
@@ -58,8 +59,6 @@ pub enum Notable {
     Settled(Box<Outcome>),
     /// A summary was written, or given up.
     Compacted,
-    /// Model or thinking level may have changed.
-    OptionsChanged,
     /// Finished todos were removed.
     TodosCleared,
     /// There may be other slash commands.
@@ -72,6 +71,8 @@ pub enum Notable {
 pub trait Sink {
     /// Sends an update.
     fn update(&mut self, update: SessionUpdate);
+    /// Sends text that continues what was sent before; pieces that wait may be merged.
+    fn text(&mut self, piece: Piece, text: &str);
     /// Sends the state of a running tool call, which replaces earlier ones.
     fn progress(&mut self, call: &str, update: SessionUpdate);
     /// Called before the end of a call is sent: no state of it is to be sent any more.
@@ -99,12 +100,17 @@ impl Translator {
         }
     }
 
-    /// Takes what is known of the session before it is heard: from its file, and from its model.
-    pub fn set_meter(&mut self, meter: Meter) {
-        self.meter = meter;
+    /// Returns what the session has cost.
+    pub fn cost(&self) -> f64 {
+        self.meter.cost
     }
 
-    /// Changes the window after another model was selected.
+    /// Takes what the session has cost before it was heard.
+    pub fn set_cost(&mut self, cost: f64) {
+        self.meter.cost = cost;
+    }
+
+    /// Takes the window of the model in use.
     pub fn set_window(&mut self, window: u64) {
         self.meter.window = window;
     }
@@ -141,21 +147,16 @@ impl Translator {
 
     /// Takes a piece of an answer.
     pub fn stream(&mut self, event: &AssistantEvent, sink: &mut impl Sink) {
-        let text = |text: &str| ContentBlock::Text(TextContent::new(text));
         match event {
-            AssistantEvent::TextDelta { delta, .. } => {
-                sink.update(SessionUpdate::AgentMessageChunk(self.chunk(text(delta))));
-            }
-            AssistantEvent::ThinkingDelta { delta, .. } => {
-                sink.update(SessionUpdate::AgentThoughtChunk(self.chunk(text(delta))));
-            }
+            AssistantEvent::TextDelta { delta, .. } => sink.text(Piece::Message(self.entry.clone()), delta),
+            AssistantEvent::ThinkingDelta { delta, .. } => sink.text(Piece::Thought(self.entry.clone()), delta),
             AssistantEvent::ToolCallStart { index, id, name } => {
                 let has_terminal = self.client.shows_terminal_output();
                 self.calls.push(LiveCall::new(id, name, *index, has_terminal, Instant::now()));
             }
             AssistantEvent::ToolCallDelta { index, .. } => {
                 let call = self.calls.iter_mut().rfind(|call| call.index == *index);
-                if let Some(update) = call.and_then(|call| call.grow(Instant::now(), &self.looks)) {
+                if let Some(update) = call.and_then(|call| call.grow(Instant::now(), &self.cwd, &self.looks)) {
                     sink.update(update);
                 }
             }
@@ -196,10 +197,9 @@ impl Translator {
             }
             Event::ToolExecutionUpdate { tool_call_id, partial_result, .. } => {
                 let Some(call) = self.calls.iter_mut().find(|call| call.is(tool_call_id)) else { return };
-                let replaces = !call.feeds_terminal();
                 match call.progress(partial_result) {
-                    Some(update) if replaces => sink.progress(tool_call_id, update),
-                    Some(update) => sink.update(update),
+                    Some(Progress::State(update)) => sink.progress(tool_call_id, *update),
+                    Some(Progress::Output(data)) => sink.text(Piece::Terminal(tool_call_id.to_string()), &data),
                     None => {}
                 }
             }
@@ -211,7 +211,6 @@ impl Translator {
                 let title = name.as_deref().map(str::to_owned);
                 sink.update(SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(title)));
             }
-            Event::ThinkingLevelChanged { .. } => sink.tell(Notable::OptionsChanged),
             Event::TodoAutoClear => sink.tell(Notable::TodosCleared),
             Event::McpServerUpdate { .. } => {
                 // Servers bring prompts.
@@ -349,9 +348,6 @@ impl Translator {
     }
 
     fn notice(&mut self, event: &Event<'_>, sink: &mut impl Sink) {
-        if let Event::RetryFallbackApplied { .. } = event {
-            sink.tell(Notable::OptionsChanged);
-        }
         if let Some((severity, title, description)) = notices::of(event) {
             if !self.client.shows_notices() {
                 sink.tell(Notable::Unshown(format!("{title}: {description}")));
@@ -389,4 +385,27 @@ pub(crate) fn phases_of(details: &Value) -> Option<Vec<TodoPhase>> {
 pub fn title_of(prompt: &str) -> String {
     let line = prompt.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("Untitled");
     line.chars().take(MAX_TITLE).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_cost_is_told_where_there_are_prices() {
+        let told = |window: u64, cost: f64| json!(usage(Meter { window, cost }, 7));
+        let base = json!({"sessionUpdate": "usage_update", "used": 7, "size": 100});
+        let mut priced = base.clone();
+        priced["cost"] = json!({"amount": 0.5, "currency": "USD"});
+        assert_eq!((told(100, 0.5), told(100, 0.0), told(0, 0.5)), (priced, base, Value::Null));
+    }
+
+    #[test]
+    fn a_title_is_the_first_line_of_the_prompt() {
+        assert_eq!(title_of("\n  Make it \nnow"), "Make it");
+        assert_eq!(title_of(" \n"), "Untitled");
+        assert_eq!(title_of(&"é".repeat(200)).chars().count(), MAX_TITLE);
+    }
 }

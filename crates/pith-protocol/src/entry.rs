@@ -166,45 +166,8 @@ impl Entry {
         "usage",
     ];
 
-    /// Reads an entry from its text. Messages go straight into their types, of which all others are a small part.
-    pub fn from_json(text: &str) -> serde_json::Result<Entry> {
-        if let Ok(mut entry) = serde_json::from_str::<MessageEntry>(text)
-            && entry.extra.shift_remove("type").is_some_and(|kind| kind == "message")
-        {
-            return Ok(Entry::Message(Box::new(entry)));
-        }
-        serde_json::from_str(text).map(Entry::from_object)
-    }
-
     /// Takes an entry as the file has it.
     pub fn from_object(object: Map<String, Value>) -> Entry {
         serde_json::from_value(Value::Object(object.clone())).unwrap_or(Entry::Other(object))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn entries_read_from_text_are_those_read_from_values() {
-        let check = |text: &str, is_message: bool| {
-            let entry = Entry::from_json(text).expect("an object");
-            assert_eq!(entry, Entry::from_object(serde_json::from_str(text).expect("an object")), "{text}");
-            assert_eq!(matches!(entry, Entry::Message(_)), is_message, "{text}");
-        };
-        let message = |kind: &str, message: &str| {
-            format!(r#"{{"type":"{kind}","id":"a","parentId":null,"timestamp":"","message":{message},"theirs":1}}"#)
-        };
-        let answer = r#"{"role":"assistant","content":[{"type":"text","text":"a\nb"}],"timestamp":1}"#;
-        check(&message("message", answer), true);
-        check(&message("message", r#"{"content":"x","role":"user"}"#), true);
-        // What has a member that does not fit is kept as it is; so is what only looks like a message.
-        check(&message("message", r#"{"role":"user","timestamp":"soon"}"#), false);
-        check(&message("postcard", answer), false);
-        check(r#"{"type":"label","id":"b","parentId":"a","timestamp":"","targetId":"a"}"#, false);
-        // The last of repeated members counts.
-        check(&message("message", r#"{"role":"user","content":"x","content":"y"}"#), true);
-        assert!(Entry::from_json("[]").is_err());
     }
 }

@@ -95,10 +95,12 @@ impl Session {
             }
             Command::SetAutoCompaction(call) => {
                 self.options.auto_compaction = call.enabled;
+                self.out.options_changed();
                 self.respond::<commands::SetAutoCompaction>(id, Ok(()));
             }
             Command::SetAutoRetry(call) => {
                 self.options.retry.is_enabled = call.enabled;
+                self.out.options_changed();
                 self.respond::<commands::SetAutoRetry>(id, Ok(()));
             }
             Command::AbortRetry(_) => self.abort_retry(self.reply(id)),

@@ -29,6 +29,7 @@ mod run;
 mod audit;
 mod checkpoints;
 mod export;
+mod history;
 mod integrations;
 mod mcp;
 mod models;
@@ -46,6 +47,7 @@ pub use extensions::{
     ExtensionSetup, FindExtensions, LoadingExtensions, RunningExtensions, answer_from_registry, model_auth,
     register_provider, serve_fetch, serve_model_request, serve_tool,
 };
+pub use history::History;
 pub use limits::{LimitScope, WorkLimits};
 pub use log::{short_name, with_name};
 pub use mcp::{FromMcp, McpInput, McpPage, McpPrompt, McpSample, McpServers, McpSetup, McpUnlisted};

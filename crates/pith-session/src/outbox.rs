@@ -27,6 +27,10 @@ pub trait Outbox: Send {
     /// Takes the tools that the model has from now on. Does nothing where hosts know tools by their names only.
     fn tools(&mut self, _tools: &Arc<Toolset>) {}
 
+    /// Called when model, thinking level, approval mode or a switch may be another, whoever has changed it. Does nothing
+    /// where hosts ask for them.
+    fn options_changed(&mut self) {}
+
     /// Sends a call of a host tool, or its cancellation. Does nothing where no host can register tools.
     fn host_tool(&mut self, _frame: &HostToolFrame) {}
 

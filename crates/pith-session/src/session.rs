@@ -23,11 +23,12 @@ use crate::activity::{Activity, AfterSettled};
 use crate::admission::{Admission, Queues};
 use crate::compaction::{SummaryEvents, SummaryProgress};
 use crate::extensions::Extensions;
+use crate::history::{self, HistoryAskers};
 use crate::jobs::{EndedJob, Job, JobEnd, Jobs};
 use crate::limits::Governor;
 use crate::log::log_line;
-use crate::models::{Models, Router};
 use crate::mcp::{FromMcp, Mcp};
+use crate::models::{Models, Router};
 use crate::outbox::Outbox;
 pub use crate::parts::{SessionOptions, SessionParts, SessionPlaces};
 use crate::permissions::{FromGate, HostQuestions, Permissions};
@@ -80,6 +81,7 @@ pub struct Session {
     pub(crate) replacement: Option<Replacement>,
     pub(crate) summaries: SummaryEvents,
     pub(crate) jobs: Jobs,
+    pub(crate) history: HistoryAskers,
     pub(crate) unanswered: UnansweredCommands,
     rest: Rest,
     /// The host wants `agent_settled` also after prompts that were handled without a run.
@@ -104,6 +106,7 @@ struct Rest {
 /// What can happen to a session.
 enum Event {
     Line(Inbound),
+    History(history::Asker),
     Run(FromRun),
     Shell(FromShell),
     Tool(FromTool),
@@ -175,6 +178,7 @@ impl Session {
             replacement: None,
             summaries: SummaryEvents::default(),
             jobs: Jobs::default(),
+            history: HistoryAskers::new(),
             unanswered: UnansweredCommands::new(),
             rest: Rest { on_rest: parts.on_rest, at: None },
             settles_handled: false,
@@ -192,17 +196,18 @@ impl Session {
     ///
     /// The caller ends the processes that the returned workbench left running.
     pub async fn serve(mut self, mut inbox: mpsc::Receiver<Inbound>, stop: CancellationToken) -> SessionExit {
+        self.mcp.stop_with(stop.clone());
         self.report_store();
         self.resume_inputs();
         self.begin_extensions();
         while !(self.is_closing && self.activity.is_idle() && self.jobs.is_empty()) {
-        self.mcp.stop_with(stop.clone());
             let reads_input = self.reads_input() && !self.admission.is_input_delayed();
             let deadline = self.tend_limits();
             let event = tokio::select! {
                 biased;
                 () = stop.cancelled(), if !self.is_closing => Event::Close,
                 line = inbox.recv(), if reads_input => line.map_or(Event::Close, Event::Line),
+                Some(asker) = self.history.next() => Event::History(asker),
                 Some(message) = self.activity.next_from_run() => Event::Run(message),
                 Some(message) = self.shell.next() => Event::Shell(message),
                 // Behind the run's events: a call is announced before the host gets it.
@@ -231,6 +236,7 @@ impl Session {
                 self.dispatch(line);
                 self.schedule_eager_mcp();
             }
+            Event::History(asker) => self.tell_history(asker),
             Event::Run(message) => self.on_run(message),
             Event::Shell(message) => self.on_shell(message),
             Event::Tool(question) => self.on_tool(question),
@@ -336,13 +342,13 @@ impl Session {
             JobEnd::MoveTold { answer, reply } => self.answer(reply, Ok(answer)),
             JobEnd::StartOverdue => self.give_up_start(),
             JobEnd::ServersReady(answer) => self.on_servers_ready(answer),
+            JobEnd::ServersListed { arguments, answer } => self.on_servers_listed(&arguments, answer),
             JobEnd::Measured { measured, turn } => self.on_measured(measured, turn),
             JobEnd::ServersAsked(reply) => self.on_servers_asked(reply),
             JobEnd::SignInBegun { reply, begun } => self.on_sign_in_begun(reply, begun),
             JobEnd::ModelsRefreshed(models) => self.on_models_refreshed(models),
             JobEnd::RepeatAnswered(question) => self.on_repeat_answered(*question),
             JobEnd::ModelsDiscovered(answer) => self.on_models_discovered(answer),
-            JobEnd::ServersListed { arguments, answer } => self.on_servers_listed(&arguments, answer),
         }
     }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use pith_acp::Client;
 use pith_acp::acp::{SessionId, SessionNotification, SessionUpdate};
+use pith_acp::piece::Piece;
 use pith_acp::updates::{Notable, Sink, Translator};
 use pith_acp::wire::append_notification;
 use pith_protocol::AssistantEvent;
@@ -192,6 +193,10 @@ impl Sink for Frames {
             "session/update",
             &SessionNotification::new(SessionId::new("session"), update),
         );
+    }
+
+    fn text(&mut self, piece: Piece, text: &str) {
+        self.update(piece.update(text));
     }
 
     fn progress(&mut self, _call: &str, update: SessionUpdate) {

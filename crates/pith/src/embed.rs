@@ -67,7 +67,7 @@ impl Embedded {
             ask: None,
             supervisor: self.program.map(Supervisor::at),
             additional_roots: Vec::new(),
-            shows_forms: false,
+            takes_forms: false,
             is_replaceable: true,
             trust_answer_limit: Some(HOST_ANSWER_LIMIT),
         };

@@ -1,7 +1,6 @@
 //! Answers about the entries of a session and about other sessions.
 
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::RawValue;
 
 use super::checkpoints::SkippedFile;
 use crate::Entry;
@@ -31,22 +30,6 @@ pub struct Entries {
     pub entries: Vec<Entry>,
     /// Where the next entry will be attached; `null` before the first.
     pub leaf_id: Option<String>,
-}
-
-impl Entries {
-    /// Reads the answer from its text, which for a long session is much quicker than through `Deserialize`.
-    pub fn from_json(text: &str) -> serde_json::Result<Entries> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Texts<'a> {
-            #[serde(borrow)]
-            entries: Vec<&'a RawValue>,
-            leaf_id: Option<String>,
-        }
-        let Texts { entries, leaf_id } = serde_json::from_str(text)?;
-        let entries = entries.into_iter().map(|entry| Entry::from_json(entry.get())).collect::<Result<_, _>>()?;
-        Ok(Entries { entries, leaf_id })
-    }
 }
 
 /// Answer of `get_tree`.

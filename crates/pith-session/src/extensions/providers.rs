@@ -104,6 +104,7 @@ impl Session {
         if self.models.refresh(provider) {
             self.update_call_options();
         }
+        self.out.options_changed();
     }
 
     /// Asks extensions for the current models of their providers, then sends `answer`.

@@ -89,6 +89,7 @@ impl Session {
         }
         self.report_store();
         self.update_call_options();
+        self.out.options_changed();
         let is_same = |other: &Arc<Model>| other.provider == changed.model.provider && other.id == changed.model.id;
         if changed.previous.as_ref().is_some_and(is_same) {
             return None;
@@ -105,6 +106,7 @@ impl Session {
             self.record_level(level, previous);
             self.report_store();
             self.update_call_options();
+            self.out.options_changed();
         }
     }
 

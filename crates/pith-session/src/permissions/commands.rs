@@ -31,6 +31,7 @@ impl Session {
         if let Err(error) = self.apply_permissions(call) {
             return self.answer(reply, Err(error));
         }
+        self.out.options_changed();
         let answer = self.permissions_answer();
         self.answer(reply, Ok(answer));
         // Calls that wait may need nobody any more.

@@ -143,6 +143,7 @@ impl Session {
             self.settings = files.settings;
             self.tools.remake(self.store.cwd(), &self.settings);
             self.apply_limits();
+            self.out.options_changed();
         }
         self.replace_rules(files.rules);
         self.project.resources = files.resources;

@@ -5,14 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pith_acp::acp::{SessionId, SessionNotification, SessionUpdate};
+use pith_acp::piece::Piece;
 use pith_acp::wire::append_notification;
-use pith_session::Room;
+use pith_session::{Room, short_name};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::transport::writer::FrameQueue;
+use crate::warn;
 
 /// How long the state of a running tool call is shown before a newer one takes its place.
 const PACE: Duration = Duration::from_millis(100);
@@ -78,6 +80,22 @@ impl Channel {
         }
     }
 
+    /// Sends text in its turn. For a client that has fallen behind, text of one message or terminal becomes one update.
+    pub fn text(&self, piece: Piece, text: &str) {
+        if let Some(held) = &mut *self.lock() {
+            return held.push(Held::Update(Box::new(piece.update(text))));
+        }
+        let (id, key) = (self.id.clone(), piece.clone());
+        self.queue.push_chunk(
+            || format!("{} {}", self.id, key.key()),
+            text,
+            move |text, out| {
+                let notification = SessionNotification::new(id.clone(), piece.update(text));
+                append_notification(out, "session/update", &notification);
+            },
+        );
+    }
+
     /// Sends a notification of pith's own, in its turn; `params` is an object.
     pub fn own(&self, method: &'static str, mut params: Value) {
         params["sessionId"] = self.id.0.as_ref().into();
@@ -87,10 +105,31 @@ impl Channel {
         }
     }
 
+    /// Tells the user on stderr, which all sessions share.
+    pub fn warn(&self, text: &str) {
+        warn(&format!("pith {}: {text}", short_name(&self.id.0)));
+    }
+
     /// Sends an update at once: part of what the editor waits for.
     pub fn send(&self, update: SessionUpdate) {
-        let notification = SessionNotification::new(self.id.clone(), update);
-        self.notify("session/update", &notification);
+        self.queue.push(|out| self.encode(out, update));
+    }
+
+    /// Adds an update to those that [`Channel::send_all`] sends.
+    pub fn append(&self, frames: &mut Vec<u8>, update: SessionUpdate) {
+        if !frames.is_empty() {
+            frames.push(b'\n');
+        }
+        self.encode(frames, update);
+    }
+
+    /// Sends updates at once, all together, and leaves none.
+    pub fn send_all(&self, frames: &mut Vec<u8>) {
+        self.queue.push(|out| out.append(frames));
+    }
+
+    fn encode(&self, out: &mut Vec<u8>, update: SessionUpdate) {
+        append_notification(out, "session/update", &SessionNotification::new(self.id.clone(), update));
     }
 
     fn notify(&self, method: &str, params: &impl Serialize) {
@@ -119,6 +158,7 @@ impl Channel {
     /// Called before the end of a call is sent: a state that waits is not sent any more.
     pub fn progress_ended(&self, call: &str) {
         self.lock_shown().remove(call);
+        self.queue.drop_tool_update(&self.key(call));
     }
 
     /// Sends the state that waits, when it is time and the call has not ended.
@@ -133,9 +173,12 @@ impl Channel {
     }
 
     fn send_progress(&self, call: &str, update: SessionUpdate) {
-        let notification = SessionNotification::new(self.id.clone(), update);
-        let key = format!("{}/{call}", self.id);
-        self.queue.push_tool_update(&key, |out| append_notification(out, "session/update", &notification));
+        self.queue.push_tool_update(&self.key(call), |out| self.encode(out, update));
+    }
+
+    /// Names a call so that no other session's is called the same.
+    fn key(&self, call: &str) -> String {
+        format!("{}/{call}", self.id)
     }
 
     /// Called after the session was named: sends what was held back, and from now on everything at once.
@@ -180,6 +223,7 @@ mod tests {
 
     use super::*;
     use crate::acp::tests::Frames;
+    use crate::transport::writer::LIMIT;
 
     fn state(title: &str) -> SessionUpdate {
         SessionUpdate::ToolCallUpdate(ToolCallUpdate::new("c", ToolCallUpdateFields::new().title(title.to_owned())))
@@ -201,6 +245,37 @@ mod tests {
         let told = frames.written(&queue, writer);
         let titles: Vec<_> = told.iter().map(|frame| frame["params"]["update"]["title"].as_str()).collect();
         assert_eq!(titles, ["1", "2", "3", "4", "5"].map(Some));
+    }
+
+    #[tokio::test]
+    async fn an_editor_that_does_not_read_gets_less_and_the_same_in_the_end() {
+        let frames = Frames::default();
+        let (queue, writer) = frames.queue();
+        let channels = ["s", "t"].map(|id| Arc::new(Channel::held(id, queue.clone())));
+        channels.iter().for_each(|channel| channel.release());
+        let stalled = frames.stall();
+        queue.push(|out| append_notification(out, "large", &"x".repeat(LIMIT)));
+        let answer = || Piece::Message(Some("m".into()));
+        for number in 0..50 {
+            channels[0].text(answer(), &number.to_string());
+        }
+        channels[0].text(Piece::Terminal("c".to_owned()), "out");
+        channels[0].progress("c", state("a state that is over"));
+        channels[0].progress_ended("c");
+        channels[0].update(state("the end"));
+        channels[1].text(answer(), "of another session");
+        drop(stalled);
+        let told = frames.written(&queue, writer);
+        let texts: Vec<_> = told[1..]
+            .iter()
+            .map(|frame| {
+                let update = &frame["params"]["update"];
+                let data = &update["_meta"]["terminal_output"]["data"];
+                [&update["content"]["text"], &update["title"], data].into_iter().find_map(Value::as_str)
+            })
+            .collect();
+        let answer: String = (0..50).map(|number| number.to_string()).collect();
+        assert_eq!(texts, [answer.as_str(), "out", "the end", "of another session"].map(Some));
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use pith_acp::acp::{
     Notice, NoticeSeverity, SessionConfigOption, SessionId, SessionUpdate, UnstructuredCommandInput,
 };
 use pith_acp::options::{Change, Choices, mode_id};
-use pith_acp::replay::Replay;
+use pith_acp::replay::{Replay, Totals, turns};
 use pith_acp::{Client, error, plan};
 use pith_protocol::answers::{Diagnostic, DiagnosticKind, Diagnostics, State};
 use pith_protocol::commands::{
@@ -18,7 +19,7 @@ use pith_protocol::commands::{
     NavigateTree, SetAutoCompaction, SetAutoRetry, SetMcpServers, SetModel, SetPermissions, SetThinkingLevel,
 };
 use pith_protocol::permissions::PermissionMode;
-use pith_protocol::{CommandError, ErrorCode};
+use pith_protocol::{CommandError, ErrorCode, Model};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -29,14 +30,18 @@ use super::servers::{self, Servers};
 use super::slash::SlashCommand;
 use super::turns::TurnRequest;
 use crate::hub::Seat;
-use crate::warn;
 
 /// How much is kept of what an editor could not show.
 const MAX_UNSHOWN: usize = 100;
 
+/// How many bytes of a replay are sent at once. To wake the thread that writes takes as long as to make several frames.
+const REPLAY_PIECE: usize = 64 << 10;
+
 /// A session that an editor has open.
 pub struct Conversation {
     pub seat: Rc<Seat>,
+    /// Directories of the session beside that of the seat.
+    pub additional_directories: Vec<PathBuf>,
     pub channel: Arc<Channel>,
     pub translator: SharedTranslator,
     pub client: Rc<Client>,
@@ -48,6 +53,8 @@ pub struct Conversation {
     auto_retry: Cell<bool>,
     /// The editor changes an option and gets all of them with its answer.
     is_changing: Cell<bool>,
+    /// The options that the editor was told last.
+    options: RefCell<Vec<SessionConfigOption>>,
     /// The mode that the editor was told last.
     mode: Cell<PermissionMode>,
     /// Fired when the user is to be asked something.
@@ -65,6 +72,7 @@ pub struct Conversation {
 impl Conversation {
     pub fn new(
         seat: Rc<Seat>,
+        additional_directories: Vec<PathBuf>,
         channel: Arc<Channel>,
         translator: SharedTranslator,
         client: Rc<Client>,
@@ -74,6 +82,7 @@ impl Conversation {
         let auto_retry = Cell::new(seat.settings.retry.enabled);
         Conversation {
             seat,
+            additional_directories,
             channel,
             translator,
             client,
@@ -81,6 +90,7 @@ impl Conversation {
             turns,
             auto_retry,
             is_changing: Cell::new(false),
+            options: RefCell::default(),
             mode: Cell::default(),
             questioned: CancellationToken::new(),
             commands: RefCell::default(),
@@ -105,6 +115,11 @@ impl Conversation {
             // A handler that asks at the start holds up the list, and its question waits for the session to be named.
             () = self.held_question() => Vec::new(),
         };
+        let named = &self.seat.named_models;
+        let is_named = |model: &Arc<Model>| {
+            named.is_empty() || named.iter().any(|(provider, id)| *provider == model.provider && *id == model.id)
+        };
+        let models = models.into_iter().filter(is_named).collect();
         let levels = self.seat.ask(GetAvailableThinkingLevels {}).await.map_err(of_command)?.levels;
         let mode = self.seat.ask(GetPermissions {}).await.map_err(of_command)?.mode;
         Ok(Choices {
@@ -124,11 +139,6 @@ impl Conversation {
         if self.channel.is_released() {
             std::future::pending().await
         }
-    }
-
-    /// All config options.
-    pub async fn options(&self) -> Result<Vec<SessionConfigOption>, Error> {
-        Ok(self.choices().await?.options(&self.client))
     }
 
     /// Carries out a change and returns all options.
@@ -153,7 +163,7 @@ impl Conversation {
             }
             Change::Nothing => Ok(()),
         };
-        let options = self.options().await;
+        let options = self.choices().await.map(|choices| choices.options(&self.client));
         self.is_changing.set(false);
         changed.map_err(of_command)?;
         if let Some(mode) = mode {
@@ -162,15 +172,34 @@ impl Conversation {
         options
     }
 
-    /// Tells the editor that options have changed, unless it is changing them itself.
+    /// Called when options may have changed, whoever has changed them: tells the editor as soon as it knows the session.
+    pub fn follow_options(self: Rc<Self>) {
+        // Not in the way of a question that an extension asks before it lets the models be listed.
+        tokio::task::spawn_local(async move {
+            tokio::select! {
+                biased;
+                () = self.channel.released() => self.tell_options().await,
+                () = self.seat.ended() => {}
+            }
+        });
+    }
+
+    /// Tells the editor the options, if it knows others and is not changing them itself.
     pub async fn tell_options(&self) {
         if !self.is_changing.get()
             && let Ok(choices) = self.choices().await
         {
             let options = choices.options(&self.client);
-            self.channel.update(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options)));
+            if self.note_options(&options) {
+                self.channel.update(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options)));
+            }
             self.tell_mode(choices.mode);
         }
+    }
+
+    /// Called when the editor is told the options; returns whether it knew others.
+    pub fn note_options(&self, options: &[SessionConfigOption]) -> bool {
+        self.options.replace(options.to_owned()) != options
     }
 
     /// Tells the editor the mode, if it knows another.
@@ -229,7 +258,7 @@ impl Conversation {
             let notice = Notice::new(NoticeSeverity::Warning, title).description(description.to_owned());
             return self.channel.update(SessionUpdate::Notice(notice));
         }
-        warn(&format!("pith: {title}: {description}"));
+        self.channel.warn(&format!("{title}: {description}"));
     }
 
     /// Tells the user of a dialog that the editor cannot show, and keeps it for `_pith/diagnostics`.
@@ -294,27 +323,39 @@ impl Conversation {
     /// later updates depend on.
     pub async fn replay(&self, shows: bool) -> Result<(), Error> {
         let state = self.state().await?;
-        let entries = self.seat.entries().await.map_err(of_command)?;
+        let branch = self.seat.branch().await.map_err(of_command)?;
+        let counted = lock(&self.translator).cost();
         let looks = lock(&self.translator).looks().clone();
-        let replay = Replay::new(&entries, &self.seat.cwd, &self.client, looks);
-        let summary = replay.summary(window(&state), state.session_name.as_deref());
+        let replay = Replay { cwd: &self.seat.cwd, client: &self.client, looks };
+        let (mut totals, mut frames) = (Totals::default(), Vec::new());
+        for turn in turns(branch.messages()) {
+            turn.iter().for_each(|(_, message)| totals.add(message));
+            if shows {
+                replay.updates(turn).into_iter().for_each(|update| self.channel.append(&mut frames, update));
+                if frames.len() < REPLAY_PIECE {
+                    continue;
+                }
+                self.channel.send_all(&mut frames);
+                self.channel.room().wait().await;
+            }
+            // The thread is that of all sessions, and a request to cancel is read on it too.
+            tokio::task::yield_now().await;
+        }
         {
             let mut translator = lock(&self.translator);
-            translator.set_meter(summary.meter);
-            if summary.has_title {
+            // What was spent since is not in the branch.
+            let since = translator.cost() - counted;
+            translator.set_cost(totals.cost + since);
+            if totals.has_title() || state.session_name.is_some() {
                 translator.set_titled();
             }
         }
-        if !shows {
-            return Ok(());
+        if shows {
+            let window = window(&state);
+            let last = totals.updates(window, state.session_name).into_iter();
+            last.for_each(|update| self.channel.append(&mut frames, update));
+            self.channel.send_all(&mut frames);
         }
-        for updates in replay.updates() {
-            self.channel.room().wait().await;
-            // The thread is that of all sessions, and a request to cancel is read on it too.
-            tokio::task::yield_now().await;
-            updates.into_iter().for_each(|update| self.channel.send(update));
-        }
-        summary.updates.into_iter().for_each(|update| self.channel.send(update));
         Ok(())
     }
 

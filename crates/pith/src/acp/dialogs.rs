@@ -52,11 +52,23 @@ impl Dialogs {
 
     /// Takes a request of the session: asks, or withdraws what was asked.
     pub async fn take(&self, request: UiRequest) {
-        let cannot_show = match &request.method {
-            UiMethod::Confirm { .. } => "a question",
-            UiMethod::Select { .. } => "a choice",
-            UiMethod::Input { .. } | UiMethod::Editor { .. } => "text",
-            UiMethod::Form { .. } => "a form",
+        let (text, unshown) = match &request.method {
+            UiMethod::Confirm { page: Some(_), .. } => {
+                ("An MCP server asked for a page, which this client cannot open", UiAnswer::Cancelled)
+            }
+            UiMethod::Confirm { .. } => {
+                ("A dialog asked a question, which this client cannot show", UiAnswer::Cancelled)
+            }
+            UiMethod::Select { .. } => {
+                ("A dialog asked for a choice, which this client cannot show", UiAnswer::Cancelled)
+            }
+            UiMethod::Input { .. } | UiMethod::Editor { .. } => {
+                ("A dialog asked for text, which this client cannot show", UiAnswer::Cancelled)
+            }
+            // The server is told that there is no point in asking again.
+            UiMethod::Form { .. } => {
+                ("An MCP server asked for a form, which this client cannot show", UiAnswer::Confirmed(false))
+            }
             UiMethod::Cancel { target_id } => return self.withdraw(target_id),
             // Notices are told by the outbox; nothing in an editor shows the rest.
             UiMethod::Notify { .. }
@@ -68,25 +80,24 @@ impl Dialogs {
         if let Some(question) = self.question(&request) {
             return self.ask(request, question);
         }
-        let text = format!("An extension asked for {cannot_show}, which this editor cannot show");
-        self.conversation.note_unshown(&text, title(&request.method));
-        reply(&self.conversation, request.id, UiAnswer::Cancelled).await;
+        self.conversation.note_unshown(text, &words(&request.method));
+        reply(&self.conversation, request.id, unshown).await;
     }
 
     /// Decides how to ask; `None` if this editor cannot.
     fn question(&self, request: &UiRequest) -> Option<Question> {
         let UiRequest { method, tool_call_id, .. } = request;
-        let session = self.conversation.session_id();
+        let (session, client) = (self.conversation.session_id(), &self.conversation.client);
         let scope =
             ElicitationSessionScope::new(session.clone()).tool_call_id(tool_call_id.clone().map(ToolCallId::new));
         let decided_call = match method {
-            UiMethod::Form { message, schema } => return whole_form(scope, message, schema).map(Question::WholeForm),
-            UiMethod::Confirm { title, message, page: Some(Page { id, url }), .. } => {
-                if self.conversation.client.opens_pages() {
-                    let asked = format!("{title}\n\n{message}");
-                    return Some(Question::Page(page(scope, &self.conversation.page_id(id), url, asked)));
-                }
-                None
+            UiMethod::Form { message, schema } => {
+                let form = || whole_form(scope, message, schema).map(Question::WholeForm);
+                return client.shows_forms().then(form).flatten();
+            }
+            UiMethod::Confirm { page: Some(Page { id, url }), .. } => {
+                let page = || Question::Page(page(scope, &self.conversation.page_id(id), url, words(method)));
+                return client.opens_pages().then(page);
             }
             _ => tool_call_id.as_deref(),
         };
@@ -94,7 +105,7 @@ impl Dialogs {
         if let Some(permission) = call.and_then(|call| about_call(&session, call, method)) {
             return Some(Question::Permission(permission));
         }
-        if self.conversation.client.shows_forms() {
+        if client.shows_forms() {
             return form(&session, method).map(Question::Form);
         }
         self.n_cards.set(self.n_cards.get() + 1);
@@ -224,13 +235,14 @@ async fn reply(conversation: &Conversation, id: String, answer: UiAnswer) {
     conversation.seat.send(Inbound::Reply(HostReply::Ui { id: Some(id), answer })).await;
 }
 
-fn title(method: &UiMethod) -> &str {
+/// What a dialog says.
+fn words(method: &UiMethod) -> String {
     match method {
+        UiMethod::Confirm { title, message, .. } => format!("{title}\n\n{message}"),
         UiMethod::Select { title, .. }
-        | UiMethod::Confirm { title, .. }
         | UiMethod::Input { title, .. }
         | UiMethod::Editor { title, .. }
-        | UiMethod::Form { message: title, .. } => title,
-        _ => "",
+        | UiMethod::Form { message: title, .. } => title.clone(),
+        _ => String::new(),
     }
 }

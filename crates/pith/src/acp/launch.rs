@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use pith_acp::Client;
 use pith_acp::acp::{ContentBlock, Error, McpServer, Meta, SystemPrompt, SystemPromptMode};
 use pith_acp::error::{internal, invalid_params};
 use pith_config::{AgentDir, Environment, settings};
@@ -62,7 +61,7 @@ impl Launch {
     }
 
     /// Makes the request that opens a session.
-    pub fn request(&self, wanted: Wanted, which: Which<'_>, client: &Client) -> Result<OpenRequest, Error> {
+    pub fn request(&self, wanted: Wanted, which: Which<'_>) -> Result<OpenRequest, Error> {
         let cwd = directory("cwd", &wanted.cwd)?;
         let mut cli = self.cli.clone();
         match which {
@@ -94,7 +93,8 @@ impl Launch {
             ask: None,
             supervisor: self.supervisor.clone(),
             additional_roots: roots,
-            shows_forms: client.shows_forms(),
+            // Those that it cannot show are declined, not taken apart.
+            takes_forms: true,
             is_replaceable: false,
             // The question stays open in the editor until its user answers.
             trust_answer_limit: None,

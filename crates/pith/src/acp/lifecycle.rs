@@ -128,7 +128,14 @@ impl Agent {
     pub(super) async fn list_sessions(self: Rc<Self>, params: Value) -> Result<impl Serialize, Error> {
         let request: ListSessionsRequest = params::read(params)?;
         let places = self.launch.places(request.cwd.as_deref());
-        blocking(move || saved::list(&request, &places)).await
+        let mut listed = blocking(move || saved::list(&request, &places)).await?;
+        // Session files do not say them.
+        for info in &mut listed.sessions {
+            if let Ok(conversation) = self.conversation(&info.session_id) {
+                info.additional_directories.clone_from(&conversation.additional_directories);
+            }
+        }
+        Ok(listed)
     }
 
     /// Closes a session: everything of it has ended when this is answered.
@@ -195,7 +202,7 @@ impl Agent {
     async fn open(self: &Rc<Self>, wanted: Wanted, which: Which<'_>, shown: Shown) -> Result<Opened, Error> {
         let servers = servers::configuration(&wanted.mcp_servers)?;
         let client = self.client();
-        let request = self.launch.request(wanted, which, &client)?;
+        let request = self.launch.request(wanted, which)?;
         let roots = request.additional_roots.clone();
         let (notices, heard) = mpsc::unbounded_channel();
         let mut parts = None;
@@ -208,13 +215,14 @@ impl Agent {
         });
         let seat = seat.await.map_err(|failure| refusal(&failure))?;
         let (channel, translator) = parts.ok_or_else(|| internal("Internal error: the session has no outbox"))?;
-        let directories: Vec<PathBuf> = [seat.cwd.clone()].into_iter().chain(roots).collect();
+        let directories: Vec<PathBuf> = [seat.cwd.clone()].into_iter().chain(roots.clone()).collect();
         let bridge = EditorBridge::of(&client, &seat.settings.acp, &seat.id, self.requests.clone(), &directories);
         if let Some(bridge) = bridge {
             seat.workbench.set_bridge(Arc::new(bridge));
         }
         let (turns, requests) = mpsc::unbounded_channel();
-        let conversation = Rc::new(Conversation::new(seat, channel, translator, client, self.requests.clone(), turns));
+        let conversation =
+            Rc::new(Conversation::new(seat, roots, channel, translator, client, self.requests.clone(), turns));
         let guard = CloseUnlessKept(Some(conversation.clone()));
         let dialogs = Dialogs::new(conversation.clone());
         let host_tools = HostTools::new(conversation.clone());
@@ -280,8 +288,10 @@ struct Offered {
 
 impl Offered {
     fn of(conversation: &Conversation, choices: &Choices) -> Offered {
+        let options = choices.options(&conversation.client);
         conversation.note_mode(choices.mode);
-        Offered { modes: choices.modes(), options: choices.options(&conversation.client) }
+        conversation.note_options(&options);
+        Offered { modes: choices.modes(), options }
     }
 }
 

@@ -73,7 +73,7 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
         tokio::spawn(ending.clone().limit_when_stopped());
         converse(&agent, inbox, &ending).await;
         ending.limit();
-        agent.shut_down().await;
+        agent.shut_down(&ending.stop).await;
     });
     queue.close();
     finish(writer);
@@ -100,7 +100,7 @@ async fn converse(agent: &Rc<Agent>, mut inbox: mpsc::Receiver<Incoming>, ending
 #[cfg(test)]
 mod tests {
     use std::io::{self, Write};
-    use std::sync::{Arc, Mutex};
+    use std::sync::{Arc, Mutex, MutexGuard};
     use std::thread::JoinHandle;
     use std::time::Duration;
 
@@ -116,6 +116,11 @@ mod tests {
         /// A queue that writes here.
         pub fn queue(&self) -> (Arc<FrameQueue>, JoinHandle<()>) {
             FrameQueue::start(self.clone(), || panic!("nothing breaks")).expect("a thread")
+        }
+
+        /// Keeps the queue from writing, as an editor that does not read.
+        pub fn stall(&self) -> MutexGuard<'_, Vec<u8>> {
+            self.0.lock().expect("no panic")
         }
 
         /// Waits for a frame, while other tasks go on.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pith_acp::Client;
 use pith_acp::acp::{NoticeSeverity, SessionUpdate, ToolKind};
 use pith_acp::looks::Look;
+use pith_acp::piece::Piece;
 use pith_acp::updates::{Notable, Sink, Translator};
 use pith_agent::{Tool, Toolset};
 use pith_protocol::answers::{Disposition, PromptDisposition};
@@ -16,7 +17,6 @@ use tokio::sync::mpsc;
 
 use super::channel::Channel;
 use super::own_events;
-use crate::warn;
 
 /// What the session tells the conversation beside the updates. Their order is that of the frames.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub enum Notice {
     Prompted(Result<Disposition, CommandError>),
     /// A run has begun, settled, or changed something.
     Happened(Notable),
+    /// Model, thinking level, mode or a switch may be another.
+    OptionsChanged,
     /// An extension asks the user.
     Asked(UiRequest),
     /// A page that the user opened has done its work.
@@ -46,8 +48,6 @@ pub struct AcpOutbox {
     out: Out,
     /// Whether the editor wants to hear what only pith has.
     tells_own: bool,
-    /// The model of the last answer, to notice when an extension has selected another.
-    model: Option<(String, String)>,
 }
 
 /// Where translated events go.
@@ -65,7 +65,7 @@ impl AcpOutbox {
         client: &Client,
     ) -> Self {
         let tells_own = client.wants_own_events();
-        AcpOutbox { translator, out: Out { channel, notices }, tells_own, model: None }
+        AcpOutbox { translator, out: Out { channel, notices }, tells_own }
     }
 }
 
@@ -86,6 +86,10 @@ impl Sink for Out {
         self.channel.update(update);
     }
 
+    fn text(&mut self, piece: Piece, text: &str) {
+        self.channel.text(piece, text);
+    }
+
     fn progress(&mut self, call: &str, update: SessionUpdate) {
         self.channel.progress(call, update);
     }
@@ -99,7 +103,7 @@ impl Sink for Out {
     }
 
     fn log(&mut self, text: &str) {
-        warn(&format!("pith: {text}"));
+        self.channel.warn(text);
     }
 }
 
@@ -148,6 +152,10 @@ impl Outbox for AcpOutbox {
         lock(&self.translator).set_looks(looks.collect());
     }
 
+    fn options_changed(&mut self) {
+        let _ = self.out.notices.send(Notice::OptionsChanged);
+    }
+
     fn ui_request(&mut self, request: &UiRequest) {
         if let UiMethod::Notify { message, notify_type } = &request.method {
             let severity = match notify_type.as_deref() {
@@ -175,15 +183,7 @@ impl Outbox for AcpOutbox {
         let _ = self.out.notices.send(Notice::HostTool(frame.clone()));
     }
 
-    fn open_answer(&mut self, _mode: StreamUpdates, start: &AssistantMessage) {
-        let model = Some((start.provider.clone(), start.model.clone()));
-        if self.model != model {
-            if self.model.is_some() {
-                self.out.tell(Notable::OptionsChanged);
-            }
-            self.model = model;
-        }
-    }
+    fn open_answer(&mut self, _mode: StreamUpdates, _start: &AssistantMessage) {}
 
     fn stream(&mut self, event: &AssistantEvent) {
         lock(&self.translator).stream(event, &mut self.out);

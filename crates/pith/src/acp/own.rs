@@ -67,7 +67,6 @@ struct OwnRequest {
 /// What an editor shows that a command changes without an event that says so.
 enum Changes {
     Nothing,
-    Options,
     Plan,
     Everything,
 }
@@ -76,10 +75,6 @@ impl Changes {
     fn of(command: &Command) -> Self {
         match command {
             Command::Reload(_) => Changes::Everything,
-            Command::CycleModel(_)
-            | Command::SetAutoCompaction(_)
-            | Command::SetPermissions(_)
-            | Command::SetApprovalMode(_) => Changes::Options,
             Command::SetTodos(_) => Changes::Plan,
             _ => Changes::Nothing,
         }
@@ -107,7 +102,6 @@ impl Agent {
         match changes {
             Changes::Nothing => {}
             Changes::Everything => after_reload(&conversation).await,
-            Changes::Options => conversation.tell_options().await,
             Changes::Plan => conversation.tell_plan().await,
         }
         Ok(answer)

@@ -6,9 +6,7 @@ use pith_acp::acp::{
 };
 use pith_acp::error::invalid_params;
 use pith_protocol::answers::{Diagnostic, Diagnostics, McpServer, SessionStats};
-use pith_protocol::commands::{
-    Compact, ExportHtml, GetDiagnostics, GetMcpServers, GetSessionStats, Reload, SetSessionName,
-};
+use pith_protocol::commands::{Compact, ExportHtml, GetMcpServers, GetSessionStats, Reload, SetSessionName};
 
 use super::conversation::{Conversation, of_command};
 use super::own::after_reload;
@@ -54,12 +52,11 @@ impl SlashCommand {
         })
     }
 
-    /// Carries the command out and tells the editor what came of it.
-    pub async fn run(self, conversation: &Conversation) -> Result<(), Error> {
-        let text = self.carry_out(conversation).await?;
+    /// Carries the command out and tells the user what came of it, also if that is nothing.
+    pub async fn run(self, conversation: &Conversation) {
+        let text = self.carry_out(conversation).await.unwrap_or_else(|error| error.message);
         let chunk = ContentChunk::new(ContentBlock::Text(TextContent::new(text)));
         conversation.channel.update(SessionUpdate::AgentMessageChunk(chunk));
-        Ok(())
     }
 
     async fn carry_out(self, conversation: &Conversation) -> Result<String, Error> {
@@ -108,7 +105,7 @@ impl SlashCommand {
                 Some(Some(name)) => conversation.sign_in(name.trim()).await,
                 Some(None) => Err(invalid_params("prompt", "/mcp takes nothing, or login NAME")),
             },
-            _ => Ok(diagnostics(&seat.ask(GetDiagnostics {}).await.map_err(of_command)?)),
+            _ => Ok(diagnostics(&conversation.diagnostics().await.map_err(of_command)?)),
         }
     }
 }

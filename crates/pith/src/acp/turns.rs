@@ -19,7 +19,6 @@ use super::host_tools::HostTools;
 use super::outbox::{Notice, lock};
 use super::responder::Responder;
 use super::slash::SlashCommand;
-use crate::warn;
 
 /// How many prompts may wait behind the one that runs.
 const MAX_WAITING: usize = 32;
@@ -198,9 +197,9 @@ impl Turns {
         let (conversation, commands) = (self.conversation.clone(), self.commands.clone());
         let work = tokio::task::spawn_local(async move { command.run(&conversation).await });
         tokio::task::spawn_local(async move {
-            let panicked = |failure| Err(error::internal(format!("Internal error: {failure}")));
+            let panicked = |failure| error::internal(format!("Internal error: {failure}"));
             // The turns may have ended.
-            let _ = commands.send(work.await.unwrap_or_else(panicked));
+            let _ = commands.send(work.await.map_err(panicked));
         });
     }
 
@@ -229,10 +228,10 @@ impl Turns {
                     self.begin_next().await;
                 }
             }
-            Notice::Happened(Notable::OptionsChanged) => self.conversation.tell_options().await,
             Notice::Happened(Notable::TodosCleared) => self.conversation.tell_plan().await,
             Notice::Happened(Notable::CommandsChanged) => self.conversation.tell_commands().await,
             Notice::Happened(Notable::Unshown(text)) => self.conversation.keep_unshown("notice_unshown", text),
+            Notice::OptionsChanged => self.conversation.clone().follow_options(),
             Notice::Asked(request) => self.dialogs.take(request).await,
             Notice::PageDone { id } => self.conversation.page_done(&id),
             Notice::ServerChanged { name, state } => {
@@ -304,7 +303,7 @@ impl Turns {
     async fn take_back(&self, outcome: &Outcome) {
         let Some(entry) = outcome.prompt_entry() else { return };
         if let Err(error) = self.conversation.go_before(entry).await {
-            warn(&format!("pith: a refused prompt stays in the conversation: {error}"));
+            self.conversation.channel.warn(&format!("a refused prompt stays in the conversation: {error}"));
         }
     }
 

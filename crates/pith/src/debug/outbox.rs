@@ -65,6 +65,10 @@ impl Outbox for Watched {
         self.shown.tools(tools);
     }
 
+    fn options_changed(&mut self) {
+        self.shown.options_changed();
+    }
+
     fn host_tool(&mut self, frame: &HostToolFrame) {
         self.wire.host_tool(frame);
         self.shown.host_tool(frame);
@@ -78,6 +82,10 @@ impl Outbox for Watched {
     fn ui_request(&mut self, request: &UiRequest) {
         self.wire.ui_request(request);
         self.shown.ui_request(request);
+    }
+
+    fn page_done(&mut self, id: &str) {
+        self.shown.page_done(id);
     }
 
     fn open_answer(&mut self, mode: StreamUpdates, start: &AssistantMessage) {

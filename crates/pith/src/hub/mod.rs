@@ -55,7 +55,7 @@ impl Hub {
         let answers = Arc::new(Answers::default());
         let (inbox, lines) = mpsc::channel(BACKLOG);
         let out = SeatOutbox::new(outbox(&opened), answers.clone(), self.n_working.clone());
-        let cwd = opened.cwd().to_owned();
+        let (cwd, named_models) = (opened.cwd().to_owned(), opened.named_models());
         let n_working = self.n_working.clone();
         // Memory is given back for the process, so only when none of its sessions works.
         let on_rest = move || {
@@ -64,24 +64,28 @@ impl Hub {
             }
         };
         let parts = SessionParts { on_rest: Box::new(on_rest), ..opened.into_parts(Box::new(out)) };
+        let (settings, workbench) = (parts.files.settings.clone(), parts.workbench.clone());
+        let session = Session::new(parts);
         let ended = CancellationToken::new();
         let seat = Rc::new(Seat {
             id: id.clone(),
             cwd,
-            settings: parts.files.settings.clone(),
-            workbench: parts.workbench.clone(),
+            settings,
+            workbench,
+            named_models,
             inbox,
+            history: session.history(),
             answers,
             stop: CancellationToken::new(),
             ended: ended.clone(),
         });
         self.seats.borrow_mut().insert(id.clone(), seat.clone());
         let place = Place { hub: self.clone(), id, _ended: ended.drop_guard() };
-        let (session, stop) = (Session::new(parts), seat.stop.clone());
+        let stop = seat.stop.clone();
         tokio::task::spawn_local(async move {
             // Gives the place up however this task ends.
-            let _place = place;
-            let SessionExit { workbench, .. } = session.serve(lines, stop).await;
+            let place = place;
+            let SessionExit { workbench, .. } = pith_session::with_name(&place.id, session.serve(lines, stop)).await;
             workbench.jobs.shutdown_all(SHUTDOWN_GRACE).await;
         });
         Ok(seat)

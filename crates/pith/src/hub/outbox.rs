@@ -62,6 +62,10 @@ impl<O: Outbox> Outbox for SeatOutbox<O> {
         self.inner.tools(tools);
     }
 
+    fn options_changed(&mut self) {
+        self.inner.options_changed();
+    }
+
     fn host_tool(&mut self, frame: &HostToolFrame) {
         self.inner.host_tool(frame);
     }

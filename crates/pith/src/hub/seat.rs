@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pith_config::Settings;
-use pith_protocol::answers::Entries;
-use pith_protocol::commands::GetEntries;
 use pith_protocol::{Call, Command, CommandError, ErrorCode, Inbound};
+use pith_session::History;
+use pith_store::StoredBranch;
 use pith_tools::Workbench;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -22,8 +22,12 @@ pub struct Seat {
     /// As they were when it was opened.
     pub settings: Arc<Settings>,
     pub workbench: Arc<Workbench>,
+    /// The models that the command line names, by provider and id; empty if all may be chosen.
+    pub named_models: Vec<(String, String)>,
     /// To the session; it ends when all senders are gone.
     pub(super) inbox: mpsc::Sender<Inbound>,
+    /// The conversation as it is stored.
+    pub(super) history: History,
     /// Who waits for which answer.
     pub(super) answers: Arc<Answers>,
     /// Closes the session.
@@ -46,10 +50,9 @@ impl Seat {
         serde_json::from_str(&data).map_err(|error| unreadable(name, &error))
     }
 
-    /// Asks for all entries of the session file.
-    pub async fn entries(&self) -> Result<Entries, CommandError> {
-        let data = self.ask_text(GetEntries { since: None }).await?;
-        Entries::from_json(&data).map_err(|error| unreadable(GetEntries::NAME, &error))
+    /// Asks for the conversation as it is stored.
+    pub async fn branch(&self) -> Result<StoredBranch, CommandError> {
+        self.history.branch().await.ok_or_else(closed)
     }
 
     /// Sends a command and waits for the data of its answer as JSON.

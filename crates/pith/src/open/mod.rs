@@ -90,7 +90,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         ask,
         supervisor,
         additional_roots,
-        shows_forms,
+        takes_forms,
         is_replaceable,
         trust_answer_limit,
     } = request;
@@ -184,7 +184,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         extension_flags,
         agent_dir,
         oversight,
-        user: User::of(has_user, shows_forms),
+        user: User::of(has_user, takes_forms),
         mcp_pool: shared.mcp.clone(),
         telemetry,
     })
@@ -333,6 +333,12 @@ impl OpenedSession {
     /// The directory the session works in.
     pub fn cwd(&self) -> &Path {
         self.store.cwd()
+    }
+
+    /// The models that the command line narrows the choice to, by provider and id; none if it leaves them all.
+    pub fn named_models(&self) -> Vec<(String, String)> {
+        let named = self.cli.models.iter().flat_map(|_| &self.start.scope.models);
+        named.map(|scoped| (scoped.model.provider.clone(), scoped.model.id.clone())).collect()
     }
 
     /// What images of the first prompt may be like.

@@ -26,8 +26,8 @@ pub struct OpenRequest {
     pub supervisor: Option<Supervisor>,
     /// Directories that file tools may use beside the working directory, where settings confine them.
     pub additional_roots: Vec<PathBuf>,
-    /// Whether the host shows its user a whole form.
-    pub shows_forms: bool,
+    /// Whether the host is given the form of an MCP server whole, and not field by field.
+    pub takes_forms: bool,
     /// Whether commands may put another session in the place of this one.
     pub is_replaceable: bool,
     /// How long the host may take to say whether a project is trusted; `None` sets no limit.
@@ -46,7 +46,7 @@ impl OpenRequest {
             ask: None,
             supervisor: Supervisor::this_program().ok(),
             additional_roots: Vec::new(),
-            shows_forms: false,
+            takes_forms: false,
             is_replaceable: true,
             trust_answer_limit: Some(HOST_ANSWER_LIMIT),
         })
