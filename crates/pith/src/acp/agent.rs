@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pith_acp::acp::{
     AuthMethod, AuthenticateRequest, AuthenticateResponse, CancelNotification, CloseSessionRequest,
@@ -18,6 +19,7 @@ use pith_acp::prompt::{PromptInput, PromptPlace, convert};
 use pith_acp::wire::{Incoming, RequestId, append_answer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use tracing::{debug, trace};
 
 use super::conversation::Conversation;
@@ -28,6 +30,9 @@ use super::turns::TurnRequest;
 use crate::cli::SIGN_IN;
 use crate::hub::Hub;
 use crate::transport::writer::FrameQueue;
+
+/// How long requests may take once no other can come.
+const LAST_ANSWERS: Duration = Duration::from_secs(3);
 
 /// The program as an editor sees it.
 pub struct Agent {
@@ -111,10 +116,18 @@ impl Agent {
         self.hub.end();
     }
 
-    /// Ends all sessions; prompts under way are answered as cancelled.
-    pub async fn shut_down(&self) {
+    /// Answers the requests under way and ends all sessions. Prompts are cancelled; what else the editor has asked for
+    /// before it closed its end is done, for a while, unless `stop` is fired.
+    pub async fn shut_down(&self, stop: &CancellationToken) {
         self.conversations.borrow().values().for_each(|conversation| conversation.cancel());
+        tokio::select! {
+            () = self.in_flight.all_answered() => {}
+            () = stop.cancelled() => {}
+            () = tokio::time::sleep(LAST_ANSWERS) => {}
+        }
+        self.in_flight.cancel_all();
         self.hub.close_all().await;
+        self.in_flight.all_answered().await;
         // The tasks that answer are woken by the end of their sessions.
         while !self.conversations.borrow().is_empty() {
             tokio::task::yield_now().await;
@@ -262,6 +275,7 @@ impl Agent {
         let request: SetSessionConfigOptionRequest = params::read(params)?;
         let conversation = self.conversation(&request.session_id)?;
         let options = conversation.change(|choices| choices.change(&request.config_id.0, &request.value)).await?;
+        conversation.note_options(&options);
         Ok(SetSessionConfigOptionResponse::new(options))
     }
 

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,20 +11,58 @@ use pith_acp::error;
 use pith_acp::wire::{RequestId, append_answer};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::transport::writer::FrameQueue;
 
-/// Requests that have no answer yet, and what `$/cancel_request` fires for each.
+/// Requests that have no answer yet.
 #[derive(Clone, Default)]
-pub struct InFlight(Rc<RefCell<HashMap<RequestId, CancellationToken>>>);
+pub struct InFlight(Rc<Unanswered>);
+
+#[derive(Default)]
+struct Unanswered {
+    /// What `$/cancel_request` fires for each.
+    requests: RefCell<HashMap<RequestId, CancellationToken>>,
+    /// Told whenever one is answered.
+    answered: Notify,
+}
 
 impl InFlight {
     /// Fires the token of a request; unknown and answered ones are ignored.
     pub fn cancel(&self, id: &RequestId) {
-        if let Some(cancel) = self.0.borrow().get(id) {
+        if let Some(cancel) = self.0.requests.borrow().get(id) {
             cancel.cancel();
         }
+    }
+
+    /// Fires the tokens of all requests.
+    pub fn cancel_all(&self) {
+        self.0.requests.borrow().values().for_each(CancellationToken::cancel);
+    }
+
+    /// Waits until every request has been answered.
+    pub async fn all_answered(&self) {
+        loop {
+            let answered = self.0.answered.notified();
+            if self.0.requests.borrow().is_empty() {
+                return;
+            }
+            answered.await;
+        }
+    }
+
+    /// Takes a request; `None` if there is one of that id.
+    fn begin(&self, id: &RequestId) -> Option<CancellationToken> {
+        match self.0.requests.borrow_mut().entry(id.clone()) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(place) => Some(place.insert(CancellationToken::new()).clone()),
+        }
+    }
+
+    fn end(&self, id: &RequestId) {
+        self.0.requests.borrow_mut().remove(id);
+        self.0.answered.notify_waiters();
     }
 }
 
@@ -41,13 +80,11 @@ pub struct Responder {
 impl Responder {
     /// Takes a request; `None` if its id is that of another one under way, which is then refused.
     pub fn new(id: RequestId, queue: &Arc<FrameQueue>, in_flight: &InFlight) -> Option<Self> {
-        let cancel = CancellationToken::new();
-        if in_flight.0.borrow().contains_key(&id) {
+        let Some(cancel) = in_flight.begin(&id) else {
             let error = error::invalid_request("The id is that of a request under way");
             queue.push(|out| append_answer(out, &id, Err(&error)));
             return None;
-        }
-        in_flight.0.borrow_mut().insert(id.clone(), cancel.clone());
+        };
         Some(Responder { id, queue: queue.clone(), in_flight: in_flight.clone(), cancel, is_answered: false })
     }
 
@@ -72,8 +109,8 @@ impl Responder {
 
     fn write(&mut self, answer: Result<&RawValue, &Error>) {
         self.is_answered = true;
-        self.in_flight.0.borrow_mut().remove(&self.id);
         self.queue.push(|out| append_answer(out, &self.id, answer));
+        self.in_flight.end(&self.id);
     }
 }
 
@@ -101,7 +138,7 @@ mod tests {
             panic!("a bug, as the test wants");
         });
         assert!(std::panic::catch_unwind(panics).is_err());
-        assert!(in_flight.0.borrow().is_empty());
+        assert!(in_flight.begin(&RequestId::of_value(&7.into())).is_some(), "the id is free again");
         let told = frames.written(&queue, writer);
         assert_eq!(told.len(), 1);
         assert_eq!((&told[0]["id"], &told[0]["error"]["code"]), (&7.into(), &(-32603).into()));
