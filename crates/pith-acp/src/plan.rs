@@ -18,3 +18,27 @@ fn entry(task: &TodoTask) -> PlanEntry {
         if task.status == TodoStatus::Abandoned { format!("~~{}~~", task.content) } else { task.content.clone() };
     PlanEntry::new(text, priority, status)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_state_of_a_task_has_its_look() {
+        let task = |content: &str, status: &str| json!({"id": content, "content": content, "status": status});
+        let tasks = ["pending", "in_progress", "completed", "abandoned"].map(|status| task(status, status));
+        let phases = json!([{"id": "p", "name": "P", "tasks": tasks}]);
+        let shown = json!(plan(&serde_json::from_value::<Vec<TodoPhase>>(phases).expect("phases")));
+        let entry =
+            |text: &str, priority: &str, status: &str| json!({"content": text, "priority": priority, "status": status});
+        let expected = [
+            entry("pending", "medium", "pending"),
+            entry("in_progress", "high", "in_progress"),
+            entry("completed", "medium", "completed"),
+            entry("~~abandoned~~", "medium", "completed"),
+        ];
+        assert_eq!(shown["entries"], json!(expected));
+    }
+}

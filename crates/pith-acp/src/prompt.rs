@@ -193,6 +193,12 @@ mod tests {
             json!([resource("file:///w/a.rs#L1:2", "fn a"), {"type": "text", "text": " explain"}]),
             "[@a.rs](a.rs#L1-2) explain\n\n<file name=\"a.rs\" lines=\"1-2\">\nfn a\n</file>",
         );
+        check(
+            json!([resource("zed:///agent/untitled-buffer#L1:10", "let x;")]),
+            "[@untitled-buffer](zed:///agent/untitled-buffer#L1:10)\n\n\
+             <file name=\"zed:///agent/untitled-buffer#L1:10\">\nlet x;\n</file>",
+        );
+        check(json!([{"type": "resource_link", "name": "src", "uri": "file:///w/src/"}]), "[@src](src/)");
         let long = "x".repeat(MAX_INLINE + 1);
         let text = read(json!([resource("file:///w/a.rs", &long)])).expect("a prompt").text;
         assert!(text.len() < SHOWN + 300 && text.contains("all of it is in /tmp/kept"));

@@ -69,6 +69,16 @@ mod tests {
         check("file://localhost/w/a.rs#L5-L9", "a.rs", Some("5-9"));
         check("/w/a.rs", "a.rs", None);
         check("zed:///agent/untitled-buffer#L1:10", "zed:///agent/untitled-buffer#L1:10", Some("1-10"));
+        // Other addresses of Zed.
+        for uri in [
+            "zed:///agent/untitled-buffer",
+            "zed:///agent/pasted-image?name=Image",
+            "zed:///agent/thread/4711?name=My+thread",
+            "zed:///agent/diagnostics?include_errors=true",
+            "zed:///agent/terminal-selection?lines=12",
+        ] {
+            check(uri, uri, None);
+        }
         check("https://example.com/x#L", "https://example.com/x#L", None);
     }
 }
