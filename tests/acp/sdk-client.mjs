@@ -1,16 +1,32 @@
 // Drives `pith acp` with the official TypeScript SDK; prints one line per feature.
 //
-//   node tests/acp/sdk-client.mjs PACKAGE PITH SCRIPT
+//   node tests/acp/sdk-client.mjs PITH [PACKAGE]
+//
+// PACKAGE is the directory of the SDK; without it, the one that tests/acp/run has installed.
 import { spawn } from "node:child_process";
-import { mkdtempSync, realpathSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
 
-const [packageDirectory, pith, script] = process.argv.slice(2);
-const acp = await import(join(packageDirectory, "dist/v1/unstable/acp.js"));
+const here = dirname(fileURLToPath(import.meta.url));
+const [pith, named] = process.argv.slice(2);
+const installed = () => {
+  const cache = join(here, "../../target/acp");
+  const sdk = existsSync(cache) && readdirSync(cache).find((name) => name.startsWith("sdk-"));
+  return sdk && join(cache, sdk, "node_modules/@agentclientprotocol/sdk");
+};
+const packageDirectory = named ?? installed();
+if (!pith || !packageDirectory) {
+  console.error("usage: node tests/acp/sdk-client.mjs PITH [PACKAGE]; tests/acp/run installs the package");
+  process.exit(2);
+}
+// Not among the sessions of whoever runs this.
+process.env.PITH_AGENT_DIR ??= mkdtempSync(join(tmpdir(), "pith-agent-"));
+const acp = await import(realpathSync(join(packageDirectory, "dist/v1/unstable/acp.js")));
 const cwd = realpathSync(mkdtempSync(join(tmpdir(), "pith-acp-")));
-const child = spawn(pith, ["acp", "--script", script], { stdio: ["pipe", "pipe", "inherit"] });
+const child = spawn(pith, ["acp", "--script", join(here, "../hosts/script.json")], { stdio: ["pipe", "pipe", "inherit"] });
 const updates = [];
 const app = acp.client().onNotification("session/update", ({ params }) => void updates.push(params));
 const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
@@ -36,6 +52,7 @@ const feature = async (name, work) => {
     console.log(`${name}: ok`);
   } catch (error) {
     console.log(`${name}: ${String(error.message ?? error).split("\n")[0]}`);
+    process.exitCode = 1;
   }
 };
 
@@ -121,4 +138,4 @@ await feature("end of input", async () => {
   });
   check(code === 0, `exit code ${code}`);
 });
-process.exit(0);
+process.exit();

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use pith_testkit::{ModelServer, Script, TempHome, Turn};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::Editor;
@@ -107,6 +108,44 @@ fn an_id_under_way_cannot_be_used_again() {
     assert_eq!(end["result"]["stopReason"], "end_turn");
     let (_, code) = editor.host.finish();
     assert_eq!(code, 0);
+}
+
+#[test]
+fn what_was_asked_before_the_end_of_input_is_answered() {
+    let mut editor = Editor::new([Turn::text("one two").chunk(3).hold_after(1)]);
+    let session = editor.new_session();
+    let prompt = editor.send_prompt(&session, "go");
+    editor.wait_update(|update| update["sessionUpdate"] == "agent_message_chunk");
+    let cwd = editor.home.work();
+    let opened = editor.send("session/new", json!({"cwd": cwd, "mcpServers": []}));
+    let forked = editor.send("session/fork", json!({"sessionId": session, "cwd": cwd, "mcpServers": []}));
+    let listed = editor.send("session/list", json!({}));
+    let wrong = editor.send("session/new", json!({"cwd": "relative", "mcpServers": []}));
+    let frames = editor.finish();
+    let answer = |id: u64| {
+        let answers: Vec<_> =
+            frames.iter().filter(|frame| frame["id"] == id && frame.get("method").is_none()).collect();
+        assert_eq!(answers.len(), 1, "one answer to {id}: {answers:?}");
+        answers[0].clone()
+    };
+    assert_eq!(answer(prompt)["result"]["stopReason"], "cancelled");
+    assert!(answer(opened)["result"]["sessionId"].is_string());
+    assert!(answer(forked)["result"]["sessionId"].is_string());
+    assert!(answer(listed)["result"]["sessions"].is_array());
+    assert_eq!(answer(wrong)["error"]["code"], -32602);
+}
+
+#[test]
+fn a_signal_withdraws_what_is_under_way() {
+    let mut editor = Editor::new([]);
+    let session = editor.new_session();
+    let silent = json!({"silent": {"command": "sh", "args": ["-c", "cat > /dev/null"]}});
+    editor.ask("_pith/set_mcp_servers", json!({"sessionId": session, "servers": silent}));
+    let waiting = editor.send("_pith/mcp", json!({"sessionId": session, "connect": true}));
+    editor.ask("session/list", json!({}));
+    editor.host.signal(Signal::TERM);
+    assert_eq!(editor.host.exit_code(), 143);
+    assert_eq!(editor.answer(waiting)["error"]["code"], -32800);
 }
 
 #[test]

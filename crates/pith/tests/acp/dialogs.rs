@@ -3,7 +3,7 @@
 use pith_testkit::Turn;
 use serde_json::{Value, json};
 
-use crate::support::Editor;
+use crate::support::{Editor, text_of};
 
 /// Says what a command `/ask` was answered, as a notice.
 const ASKS: &str = "const limited = async (ctx) => {
@@ -89,7 +89,7 @@ fn an_editor_with_forms_shows_dialogs_as_forms() {
 fn an_editor_without_forms_gets_cards() {
     let mut editor = editor(ASKS, cards(), []);
     let session = editor.new_session();
-    let prompt = editor.send_prompt(&session, "/ask confirm select many input");
+    let prompt = editor.send_prompt(&session, "/ask confirm select many input editor");
     let confirm = editor.asked("session/request_permission");
     let call = &confirm["params"]["toolCall"];
     assert_eq!((&call["toolCallId"], &call["title"]), (&json!("pith-dialog-1"), &json!("Sure?")));
@@ -101,7 +101,7 @@ fn an_editor_without_forms_gets_cards() {
     let names: Vec<_> = select["params"]["options"].as_array().expect("options").iter().map(|o| &o["name"]).collect();
     assert_eq!(names, [&json!("red"), &json!("blue"), &json!("Cancel")]);
     editor.reply(&select, selected("1"));
-    assert_eq!(editor.answers(), json!([false, "blue", null, null]));
+    assert_eq!(editor.answers(), json!([false, "blue", null, null, null]));
     assert_eq!(editor.result(prompt)["stopReason"], "end_turn");
     // The cards are closed, and what could not be shown is told.
     let updates = editor.updates(&session);
@@ -110,17 +110,26 @@ fn an_editor_without_forms_gets_cards() {
         assert_eq!(of_call.len(), 2, "{of_call:?}");
         assert_eq!((&of_call[0]["sessionUpdate"], &of_call[1]["status"]), (&json!("tool_call"), &json!("completed")));
     }
-    let notices: Vec<_> = updates.iter().filter(|update| update["sessionUpdate"] == "notice").collect();
-    assert_eq!(notices[0]["title"], "An extension asked for a choice, which this editor cannot show");
-    assert_eq!(notices[1]["title"], "An extension asked for text, which this editor cannot show");
-    // It can be looked up later.
+    let [choice, text] =
+        ["a choice", "text"].map(|what| format!("A dialog asked for {what}, which this client cannot show"));
+    let notices = updates.iter().filter(|update| update["sessionUpdate"] == "notice");
+    let told: Vec<_> = notices.map(|notice| json!([notice["title"], notice["description"]])).take(3).collect();
+    assert_eq!(told, [json!([choice, "Pick"]), json!([text, "Name"]), json!([text, "Edit"])]);
+    // It can be looked up later, by the user and by the editor.
+    assert_eq!(editor.prompt(&session, "/diagnostics"), "end_turn");
+    let said = text_of(&editor.updates(&session), "agent_message_chunk");
+    assert!(said.contains(&format!("{choice}: Pick")), "{said}");
     let found = editor.ask("_pith/diagnostics", json!({"sessionId": session}));
     assert_eq!(found, editor.ask("_pith/diagnostics", json!({})));
     let of_dialogs = found["diagnostics"].as_array().expect("a list").iter();
     let told: Vec<_> = of_dialogs.filter(|found| found["code"] == "dialog_unshown").map(|it| &it["message"]).collect();
-    let [choice, text] =
-        ["a choice", "text"].map(|what| format!("An extension asked for {what}, which this editor cannot show"));
-    assert_eq!(told, [&json!(format!("{choice}: Pick")), &json!(format!("{text}: Name"))]);
+    assert_eq!(
+        told,
+        [format!("{choice}: Pick"), format!("{text}: Name"), format!("{text}: Edit")]
+            .map(Value::from)
+            .iter()
+            .collect::<Vec<_>>()
+    );
     editor.finish();
 }
 

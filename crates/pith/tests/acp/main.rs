@@ -10,6 +10,7 @@ mod options;
 mod own;
 mod permissions;
 mod prompts;
+mod random;
 mod schema;
 mod servers;
 mod sessions;

@@ -37,14 +37,16 @@ fn slash_commands_of_pith_are_no_part_of_the_conversation() {
         format!("Written to {}.", editor.home.work().join("page.html").display())
     );
     assert!(editor.home.read_file("page.html").is_some());
-    // A mistake is an error, and what only looks like a command is a prompt.
-    for (text, expected) in
-        [("/model nobody/nothing", "nobody/nothing"), ("/thinking loudly", "loudly"), ("/name", "/name needs a name")]
-    {
-        let id = editor.send_prompt(&session, text);
-        let error = editor.answer(id)["error"].clone();
-        assert_eq!(error["code"], -32602, "{text}: {error}");
-        assert!(error["message"].as_str().is_some_and(|message| message.contains(expected)), "{error}");
+    // A mistake is told in the same way, and what only looks like a command is a prompt.
+    let mistakes = [
+        ("/model nobody/nothing", "nobody/nothing"),
+        ("/thinking loudly", "loudly"),
+        ("/name", "/name needs a name"),
+        ("/compact", "Nothing to compact"),
+    ];
+    for (text, expected) in mistakes {
+        let told = said(&mut editor, &session, text);
+        assert!(told.contains(expected), "{text}: {told}");
     }
     assert_eq!(said(&mut editor, &session, "/etc/passwd is what?"), "a file");
     let request = editor.server.requests().last().expect("a request").body.to_string();
@@ -236,5 +238,41 @@ fn what_a_command_changes_is_shown() {
     let options = editor.wait_update(|update| update["sessionUpdate"] == "config_option_update");
     let is_off = |option: &Value| option["id"] == "auto_compact" && option["currentValue"] == false;
     assert!(options["configOptions"].as_array().is_some_and(|options| options.iter().any(is_off)), "{options}");
+    editor.finish();
+}
+
+#[test]
+fn a_compaction_is_shown_as_the_editor_can_show_it() {
+    for (capabilities, expected) in
+        [(json!({"session": {"compaction": {}}}), &["in_progress", "completed"][..]), (json!({}), &[])]
+    {
+        let mut editor = Editor::with([Turn::text("hi"), Turn::text("a summary")], capabilities, |builder| builder);
+        editor.home.write_settings(&json!({"compaction": {"keepRecentTokens": 1}}));
+        let session = editor.new_session();
+        assert_eq!(editor.prompt(&session, "hello"), "end_turn");
+        let text = said(&mut editor, &session, "/compact");
+        assert!(text.starts_with("Summarised: ") && text.contains("a summary"), "{text}");
+        let updates = editor.updates(&session);
+        let shown: Vec<_> = updates.iter().filter(|update| update["sessionUpdate"] == "compaction_update").collect();
+        let states: Vec<_> = shown.iter().filter_map(|update| update["status"].as_str()).collect();
+        assert_eq!(states, expected);
+        if let [start, end] = shown[..] {
+            assert_eq!(start["compactionId"], end["compactionId"]);
+            assert!(end["summary"][0]["text"].as_str().is_some_and(|text| text.contains("a summary")), "{end}");
+        }
+        editor.finish();
+    }
+}
+
+#[test]
+fn an_extension_cannot_put_another_session_in_the_place_of_its_own() {
+    let asks = "export default (pi) => pi.registerCommand('other', { handler: async (_, ctx) =>
+      ctx.ui.notify('answer ' + JSON.stringify(await ctx.newSession())) });";
+    let mut editor = Editor::new([Turn::text("still here")]);
+    editor.home.write_agent_file("extensions/asks.ts", asks);
+    let session = editor.new_session();
+    assert_eq!(said(&mut editor, &session, "/other"), "answer {\"cancelled\":true}\n");
+    assert_eq!(editor.prompt(&session, "hi"), "end_turn");
+    assert!(editor.host.stderr().contains("cannot take the place of this session"));
     editor.finish();
 }

@@ -49,6 +49,26 @@ fn in_mode_ask_the_editor_is_asked_about_a_command() {
 }
 
 #[test]
+fn who_approves_a_write_sees_what_it_replaces() {
+    let write = Turn::call("write", json!({"path": "a.txt", "content": "new\n"}));
+    let (mut editor, session) = editor([write, Turn::text("Done.")]);
+    editor.home.write_file("a.txt", "old\n");
+    let path = editor.home.work().join("a.txt");
+    let change = json!({"type": "diff", "path": path, "oldText": "old\n", "newText": "new\n"});
+    set_mode(&mut editor, &session, "ask");
+    let prompt = editor.send_prompt(&session, "go");
+    let asked = editor.asked("session/request_permission");
+    let shown = asked["params"]["toolCall"]["content"].as_array().expect("content");
+    assert!(shown.contains(&change), "{shown:?}");
+    editor.reply(&asked, selected("once"));
+    assert_eq!(editor.result(prompt)["stopReason"], "end_turn");
+    assert_eq!(editor.home.read_file("a.txt").as_deref(), Some("new\n"));
+    let end = editor.updates(&session).into_iter().rfind(|update| update["status"] == "completed").expect("an end");
+    assert_eq!(end["content"], json!([change]));
+    editor.finish();
+}
+
+#[test]
 fn a_cancelled_permission_cancels_the_turn() {
     let (mut editor, session) = editor([command(), Turn::text("never")]);
     let set = json!({"sessionId": session, "configId": "mode", "value": "ask"});

@@ -239,3 +239,49 @@ fn a_prompt_has_its_place_in_the_trace_of_the_editor() {
     assert_eq!(without.matches(trace).count(), 1, "{without}");
     editor.finish();
 }
+
+#[test]
+fn a_block_of_unknown_kind_is_named() {
+    let mut editor = Editor::new([]);
+    let session = editor.new_session();
+    let prompt = json!([{"type": "text", "text": "see"}, {"type": "hologram", "data": "x"}]);
+    let id = editor.send("session/prompt", json!({"sessionId": session, "prompt": prompt}));
+    let error = editor.answer(id)["error"].clone();
+    assert_eq!((&error["code"], &error["data"]["field"]), (&json!(-32602), &json!("prompt[1].type")), "{error}");
+    assert!(error["message"].as_str().is_some_and(|message| message.contains("hologram")), "{error}");
+    editor.finish();
+}
+
+#[test]
+fn an_error_of_the_provider_is_told_with_what_is_known_of_it() {
+    let body =
+        json!({"type": "error", "error": {"type": "invalid_request_error", "message": "too many stop sequences"}});
+    let mut editor = Editor::new([Turn::failing(Fault::Http { status: 400, body, headers: serde_json::Map::new() })]);
+    let session = editor.new_session();
+    let id = editor.send_prompt(&session, "hi");
+    let error = editor.answer(id)["error"].clone();
+    assert_eq!(error["code"], -32603, "{error}");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("too many stop sequences")), "{error}");
+    let data = json!({"provider": "mock-anthropic", "model": "claude-mock", "status": 400, "retryable": false});
+    assert_eq!(error["data"], data);
+    editor.finish();
+}
+
+#[test]
+fn what_is_steered_while_a_permission_is_open_follows_it() {
+    let turns = [Turn::call("bash", json!({"command": "echo ran"})), Turn::text("steered")];
+    let mut editor = Editor::new(turns);
+    let session = editor.new_session();
+    editor.ask("session/set_mode", json!({"sessionId": session, "modeId": "ask"}));
+    let prompt = editor.send_prompt(&session, "go");
+    let asked = editor.asked("session/request_permission");
+    let text = json!([{"type": "text", "text": "listen"}]);
+    let outcome = editor.ask("_session/steering", json!({"sessionId": session, "prompt": text}));
+    assert_eq!(outcome, json!({"outcome": "injected"}));
+    assert_eq!(editor.server.requests().len(), 1);
+    editor.reply(&asked, json!({"outcome": {"outcome": "selected", "optionId": "once"}}));
+    assert_eq!(editor.result(prompt)["stopReason"], "end_turn");
+    let messages = editor.server.requests()[1].body["messages"].to_string();
+    assert!(messages.find("ran").is_some_and(|ran| messages.find("listen") > Some(ran)), "{messages}");
+    editor.finish();
+}

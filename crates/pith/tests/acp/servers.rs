@@ -2,35 +2,13 @@
 
 use std::path::Path;
 
-use pith_testkit::{GuardedServer, Turn};
+use pith_testkit::{GuardedServer, Turn, shell_server};
 use serde_json::{Value, json};
 
 use crate::support::{Editor, text_of};
 
-/// A server in a few lines of shell: it answers what it must, and notes its process.
-const SERVER: &str = r#"#!/bin/sh
-echo "$$" >> "$0.pid"
-while read -r line; do
-  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
-  case "$line" in
-    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"shell","version":"1"}}' ;;
-    *'"prompts/list"'*) result='{"prompts":[{"name":"hail","description":"Hails somebody","arguments":[{"name":"who","required":true}]}]}' ;;
-    *'"prompts/get"'*) result='{"messages":[{"role":"user","content":{"type":"text","text":"Hail them all"}}]}' ;;
-    *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"Greets","inputSchema":{"type":"object"}},{"name":"look","description":"Looks","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},{"name":"visit","description":"Visits","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true,"openWorldHint":true}}]}' ;;
-    *'"id":"q2"'*) id=$call; printf '%s' "$line" > "$0.form"; result='{"content":[{"type":"text","text":"filled"}]}' ;;
-    *'"form"'*) call=$id; printf '%s\n' '{"jsonrpc":"2.0","id":"q2","method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string","title":"Name"},"age":{"type":"integer","maximum":150},"kind":{"type":"string","enum":["a","b"],"enumNames":["Ay","Bee"]}},"required":["name"]}}}'; continue ;;
-    *'"id":"q1"'*) id=$call; printf '%s\n' '{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e1"}}'; result='{"content":[{"type":"text","text":"opened"}]}' ;;
-    *'"page"'*) call=$id; printf '%s\n' '{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"mode":"url","elicitationId":"e1","message":"Please pay","url":"https://pay.example.com/x"}}'; continue ;;
-    *'"look"'*|*'"visit"'*) result='{"content":[{"type":"text","text":"seen"}]}' ;;
-    *'"greet"'*) result='{"content":[{"type":"text","text":"Hello '"$WHO"'"}]}' ;;
-    *) continue ;;
-  esac
-  [ -n "$id" ] && printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
-done
-"#;
-
 fn stdio(script: &Path) -> Value {
-    let env = json!([{"name": "WHO", "value": "from the editor"}, {"name": "TOKEN", "value": SECRET}]);
+    let env = json!([{"name": "WHO", "value": "the editor"}, {"name": "TOKEN", "value": SECRET}]);
     json!({"name": "shell", "command": "sh", "args": [script], "env": env})
 }
 
@@ -50,8 +28,7 @@ fn is_kept(directory: &Path, text: &str) -> bool {
 fn a_session_uses_the_servers_of_its_editor() {
     let turns = [Turn::call("mcp__shell__greet", json!({})), Turn::text("Greeted.")];
     let mut editor = Editor::with(turns, json!({}), |builder| builder.env("PITH_LOG", "debug"));
-    editor.home.write_file("server.sh", SERVER);
-    let (cwd, script) = (editor.home.work(), editor.home.work().join("server.sh"));
+    let (cwd, script) = (editor.home.work(), shell_server(&editor.home.work()));
     let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [stdio(&script)]}));
     let session = opened["sessionId"].as_str().expect("an id").to_owned();
     assert_eq!(editor.prompt(&session, "greet"), "end_turn");
@@ -60,7 +37,7 @@ fn a_session_uses_the_servers_of_its_editor() {
     assert!(requests[1].body.to_string().contains("Hello from the editor"));
     editor.ask("_pith/mcp", json!({"sessionId": session}));
     editor.ask("_pith/state", json!({"sessionId": session}));
-    let pid: i32 = editor.home.read_file("server.sh.pid").expect("it has run").trim().parse().expect("a number");
+    let pid: i32 = editor.home.read_file("server.sh.pids").expect("it has run").trim().parse().expect("a number");
     // Another session has none of them, and nothing of them is left behind the close.
     let other = editor.new_session();
     assert_eq!(editor.ask("_pith/mcp", json!({"sessionId": other}))["servers"], json!([]));
@@ -75,10 +52,10 @@ fn a_session_uses_the_servers_of_its_editor() {
 
 #[test]
 fn tools_of_servers_are_shown_as_what_they_do() {
-    let calls = ["greet", "look", "visit"].map(|tool| Turn::call(&format!("mcp__shell__{tool}"), json!({})));
+    let calls =
+        ["wait", "greet", "visit"].map(|tool| Turn::call(&format!("mcp__shell__{tool}"), json!({"fail": true})));
     let mut editor = Editor::new(calls.into_iter().chain([Turn::text("Done.")]));
-    editor.home.write_file("server.sh", SERVER);
-    let (cwd, script) = (editor.home.work(), editor.home.work().join("server.sh"));
+    let (cwd, script) = (editor.home.work(), shell_server(&editor.home.work()));
     let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [stdio(&script)]}));
     let session = opened["sessionId"].as_str().expect("an id").to_owned();
     assert_eq!(editor.prompt(&session, "go"), "end_turn");
@@ -88,7 +65,7 @@ fn tools_of_servers_are_shown_as_what_they_do() {
     // A call that names no kind is of the kind `other`.
     assert_eq!(
         kinds,
-        [json!(["shell: greet", null]), json!(["shell: look", "read"]), json!(["shell: visit", "fetch"])]
+        [json!(["shell: wait", null]), json!(["shell: greet", "read"]), json!(["shell: visit", "fetch"])]
     );
     editor.finish();
 }
@@ -96,8 +73,7 @@ fn tools_of_servers_are_shown_as_what_they_do() {
 #[test]
 fn prompts_of_servers_are_commands_of_the_editor() {
     let mut editor = Editor::new([Turn::text("hi"), Turn::text("hailed")]);
-    editor.home.write_file("server.sh", SERVER);
-    let (cwd, script) = (editor.home.work(), editor.home.work().join("server.sh"));
+    let (cwd, script) = (editor.home.work(), shell_server(&editor.home.work()));
     let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [stdio(&script)]}));
     let session = opened["sessionId"].as_str().expect("an id").to_owned();
     assert_eq!(editor.prompt(&session, "hello"), "end_turn");
@@ -111,10 +87,9 @@ fn prompts_of_servers_are_commands_of_the_editor() {
 
 #[test]
 fn a_page_that_a_server_names_is_opened_by_the_editor() {
-    let turns = [Turn::call("mcp__shell__greet", json!({"what": "page"})), Turn::text("Paid.")];
+    let turns = [Turn::call("mcp__shell__greet", json!({"page": true})), Turn::text("Paid.")];
     let mut editor = Editor::with(turns, json!({"elicitation": {"url": {}}}), |builder| builder);
-    editor.home.write_file("server.sh", SERVER);
-    let (cwd, script) = (editor.home.work(), editor.home.work().join("server.sh"));
+    let (cwd, script) = (editor.home.work(), shell_server(&editor.home.work()));
     let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [stdio(&script)]}));
     let session = opened["sessionId"].as_str().expect("an id").to_owned();
     let prompt = editor.send_prompt(&session, "pay");
@@ -137,10 +112,9 @@ fn a_page_that_a_server_names_is_opened_by_the_editor() {
 
 /// Lets a server ask with its form, and returns what the editor was asked and what the server was answered.
 fn fill_in(capabilities: Value, mut fill: impl FnMut(&mut Editor, Value)) -> Value {
-    let turns = [Turn::call("mcp__shell__greet", json!({"what": "form"})), Turn::text("Filled.")];
+    let turns = [Turn::call("mcp__shell__greet", json!({"form": true})), Turn::text("Filled.")];
     let mut editor = Editor::with(turns, capabilities, |builder| builder);
-    editor.home.write_file("server.sh", SERVER);
-    let (cwd, script) = (editor.home.work(), editor.home.work().join("server.sh"));
+    let (cwd, script) = (editor.home.work(), shell_server(&editor.home.work()));
     let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [stdio(&script)]}));
     let session = opened["sessionId"].as_str().expect("an id").to_owned();
     let prompt = editor.send_prompt(&session, "fill");
@@ -180,13 +154,64 @@ fn an_editor_shows_the_whole_form_of_a_server() {
 }
 
 #[test]
+fn an_editor_is_told_of_what_a_server_asks_and_it_cannot_show() {
+    let turn = |what: &str| Turn::call("mcp__shell__greet", json!({what: true}));
+    let turns = [turn("form"), turn("page"), Turn::text("Done.")];
+    let mut editor = Editor::with(turns, json!({"session": {"notices": {}}}), |builder| builder);
+    let (cwd, script) = (editor.home.work(), shell_server(&editor.home.work()));
+    let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [stdio(&script)]}));
+    let session = opened["sessionId"].as_str().expect("an id").to_owned();
+    assert_eq!(editor.prompt(&session, "fill, then pay"), "end_turn");
+    for (file, action) in [("server.sh.form", "decline"), ("server.sh.page", "cancel")] {
+        let got: Value = serde_json::from_str(&editor.home.read_file(file).expect("it was answered")).expect("JSON");
+        assert_eq!(got["result"], json!({"action": action}));
+    }
+    let notices: Vec<Value> = editor
+        .updates(&session)
+        .iter()
+        .filter(|update| update["sessionUpdate"] == "notice")
+        .map(|notice| json!([notice["title"], notice["description"]]))
+        .collect();
+    let page = "shell asks you to open a page of pay.example.com\n\nPlease pay\n\nhttps://pay.example.com/x";
+    let expected = [
+        json!(["An MCP server asked for a form, which this client cannot show", "shell asks: Who?"]),
+        json!(["An MCP server asked for a page, which this client cannot open", page]),
+    ];
+    assert_eq!(notices, expected);
+    let asked = editor.finish().iter().any(|frame| frame["method"] == "session/request_permission");
+    assert!(!asked, "a form is not taken apart");
+}
+
+#[test]
+fn an_editor_is_asked_whether_a_server_may_use_the_model() {
+    let forms = json!({"elicitation": {"form": {}}});
+    let yes = [
+        (forms, "elicitation/create", json!({"action": "accept", "content": {"answer": true}})),
+        (json!({}), "session/request_permission", json!({"outcome": {"outcome": "selected", "optionId": "allow"}})),
+    ];
+    for (capabilities, method, answer) in yes {
+        let turns = [Turn::call("mcp__shell__greet", json!({"sample": true})), Turn::text("four"), Turn::text("Done.")];
+        let mut editor = Editor::with(turns, capabilities, |builder| builder);
+        let entry = json!({"command": "sh", "args": [shell_server(&editor.home.work())], "sampling": "ask"});
+        editor.home.write_agent_file("mcp.json", json!({"mcpServers": {"shell": entry}}).to_string());
+        let session = editor.new_session();
+        let prompt = editor.send_prompt(&session, "go");
+        let asked = editor.asked(method);
+        assert!(asked.to_string().contains("shell asks the model, for at most 50 tokens"), "{asked}");
+        editor.reply(&asked, answer);
+        assert_eq!(editor.result(prompt)["stopReason"], "end_turn");
+        assert!(editor.server.requests()[2].body.to_string().contains("noted"));
+        editor.finish();
+    }
+}
+
+#[test]
 fn sessions_of_an_editor_share_a_server_if_settings_say_so() {
     for (is_shared, n_programs) in [(true, 1), (false, 2)] {
         let call = || Turn::call("mcp__shell__greet", json!({}));
         let mut editor = Editor::with([call(), Turn::text("1"), call(), Turn::text("2")], json!({}), |builder| builder);
         editor.home.write_settings(&json!({"mcp": {"share": is_shared}}));
-        editor.home.write_file("server.sh", SERVER);
-        let (cwd, script) = (editor.home.work(), editor.home.work().join("server.sh"));
+        let (cwd, script) = (editor.home.work(), shell_server(&editor.home.work()));
         let mut sessions = Vec::new();
         for _ in 0..2 {
             let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [stdio(&script)]}));
@@ -195,7 +220,7 @@ fn sessions_of_an_editor_share_a_server_if_settings_say_so() {
             sessions.push(session);
         }
         let is_running = |pid: &str| Path::new("/proc").join(pid).exists();
-        let noted = editor.home.read_file("server.sh.pid").expect("it has run");
+        let noted = editor.home.read_file("server.sh.pids").expect("it has run");
         let pids: Vec<&str> = noted.lines().collect();
         assert_eq!((pids.len(), pids.iter().all(|pid| is_running(pid))), (n_programs, true), "{is_shared}");
         editor.ask("session/close", json!({"sessionId": sessions[0]}));
@@ -295,8 +320,9 @@ fn an_editor_that_opens_no_pages_shows_the_address() {
     let said = text_of(&editor.updates(&session), "agent_message_chunk");
     assert!(said.starts_with("Sign in to far on this page: http://127.0.0.1:"), "{said}");
     for wrong in ["/mcp logout far", "/mcp login"] {
-        let id = editor.send_prompt(&session, wrong);
-        assert_eq!(editor.answer(id)["error"]["code"], -32602, "{wrong}");
+        assert_eq!(editor.prompt(&session, wrong), "end_turn", "{wrong}");
+        let told = text_of(&editor.updates(&session), "agent_message_chunk");
+        assert!(told.ends_with("/mcp takes nothing, or login NAME"), "{wrong}: {told}");
     }
     editor.finish();
 }

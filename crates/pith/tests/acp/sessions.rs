@@ -19,6 +19,13 @@ fn initialize_says_what_there_is() {
             "{capability}: {greeting}"
         );
     }
+    // A second introduction is answered and changes nothing.
+    let switches = json!({"session": {"configOptions": {"boolean": {}}}});
+    let again = editor.ask("initialize", json!({"protocolVersion": 1, "clientCapabilities": switches}));
+    assert_eq!(again, greeting);
+    let cwd = editor.home.work();
+    let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": []}));
+    assert!(!opened["configOptions"].to_string().contains("auto_compact"), "{opened}");
     editor.finish();
 }
 
@@ -56,6 +63,9 @@ fn sessions_are_listed_named_copied_and_deleted() {
     let listed = editor.ask("session/list", json!({"cwd": cwd}));
     assert_eq!(listed["sessions"][0]["sessionId"], session.as_str(), "{listed}");
     assert_eq!(listed["sessions"][0]["title"], "remember me");
+    assert_eq!(listed["sessions"][0]["cwd"], json!(cwd));
+    assert_eq!(listed["sessions"][0]["_meta"]["pith"], json!({"messageCount": 2}));
+    assert!(listed["sessions"][0]["updatedAt"].as_str().is_some_and(|time| time.ends_with('Z')), "{listed}");
     assert_eq!(editor.ask("session/status", json!({"sessionId": session})), json!({"status": "open"}));
     let named = editor.ask("session/set_title", json!({"sessionId": session, "title": " Memory "}));
     assert_eq!(named["title"], "Memory");
@@ -64,6 +74,9 @@ fn sessions_are_listed_named_copied_and_deleted() {
     assert_ne!(copy, session);
     assert_eq!(editor.prompt(&copy, "and me"), "end_turn");
     assert!(editor.server.requests().last().expect("a request").body.to_string().contains("remember me"));
+    let listed = editor.ask("session/list", json!({"cwd": cwd}));
+    let of_copy = listed["sessions"].as_array().expect("a list").iter().find(|info| info["sessionId"] == copy.as_str());
+    assert_eq!(of_copy.expect("it is listed")["_meta"]["pith"]["parentSessionId"], session.as_str());
     editor.ask("session/close", json!({"sessionId": session}));
     assert_eq!(editor.ask("session/status", json!({"sessionId": session})), json!({"status": "saved"}));
     let renamed = editor.ask("session/set_title", json!({"sessionId": session, "title": "Old memory"}));
@@ -241,6 +254,25 @@ fn a_replay_waits_for_its_reader_and_can_be_cancelled() {
     editor.ask("session/load", load);
     let all = &editor.updates(id)[n_told..];
     assert_eq!(all.iter().filter(|update| update["sessionUpdate"] == "agent_message_chunk").count(), N_ANSWERS);
+    editor.finish();
+}
+
+#[test]
+fn a_long_session_is_shown_without_being_kept() {
+    const N_ANSWERS: usize = 1500;
+    let mut editor = Editor::new([]);
+    let id = "01a1ddfa-f8d7-76a9-a3c8-c75ac8adcc1e";
+    write_long_session(&editor, id, N_ANSWERS);
+    let file = editor.home.agent().join(format!("sessions/--x--/2026_{id}.jsonl"));
+    let size = file.metadata().expect("it was written").len();
+    editor.new_session();
+    let before = editor.host.peak_memory();
+    editor.ask("session/load", json!({"sessionId": id, "cwd": editor.home.work(), "mcpServers": []}));
+    let updates = editor.updates(id);
+    assert_eq!(updates.iter().filter(|update| update["sessionUpdate"] == "agent_message_chunk").count(), N_ANSWERS);
+    // What waits for a slow reader is limited to a part of this file.
+    let grown = editor.host.peak_memory() - before;
+    assert!(grown < size, "{grown} bytes for a file of {size}");
     editor.finish();
 }
 

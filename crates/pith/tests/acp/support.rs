@@ -175,6 +175,19 @@ pub fn text_of(updates: &[Value], kind: &str) -> String {
     chunks.filter_map(|update| update["content"]["text"].as_str()).collect()
 }
 
+/// Adds to the terminal of a call what `_meta` says of it.
+fn fold_terminal(call: &mut Value, meta: &Value) {
+    for (key, value) in meta.as_object().expect("an object") {
+        match (key.as_str(), value["data"].as_str()) {
+            ("terminal_output", Some(data)) => {
+                let shown = call["output"].as_str().unwrap_or_default();
+                call["output"] = format!("{shown}{data}").into();
+            }
+            _ => call[key] = value.clone(),
+        }
+    }
+}
+
 /// What an editor shows after these updates: messages by id, tool calls by id, and the newest of everything else.
 pub fn fold(updates: &[Value]) -> Value {
     let mut shown = Map::new();
@@ -195,8 +208,10 @@ pub fn fold(updates: &[Value]) -> Value {
                 let id = update["toolCallId"].as_str().expect("calls have ids");
                 let call = shown.entry(format!("call {id}")).or_insert_with(|| json!({"status": "pending"}));
                 for (key, value) in update.as_object().expect("an object") {
-                    if key != "sessionUpdate" {
-                        call[key] = value.clone();
+                    match key.as_str() {
+                        "sessionUpdate" => {}
+                        "_meta" => fold_terminal(call, value),
+                        _ => call[key] = value.clone(),
                     }
                 }
             }

@@ -1,6 +1,6 @@
 //! What an editor is told while the model works, and that it is told the same when it loads the session later.
 
-use pith_testkit::{Block, Turn};
+use pith_testkit::{Block, Fault, Turn};
 use serde_json::{Value, json};
 
 use crate::support::{Editor, fold, text_of, updates};
@@ -22,13 +22,13 @@ fn tour() -> Vec<Turn> {
     ]
 }
 
-fn tourist() -> Editor {
-    Editor::with(tour(), json!({}), |builder| builder.args(["--tools", "read,write,edit,bash,grep"]))
+fn tourist(capabilities: Value) -> Editor {
+    Editor::with(tour(), capabilities, |builder| builder.args(["--tools", "read,write,edit,bash,grep"]))
 }
 
 #[test]
 fn tool_calls_have_kinds_titles_places_and_changes() {
-    let mut editor = tourist();
+    let mut editor = tourist(json!({}));
     let session = editor.new_session();
     assert_eq!(editor.prompt(&session, "Make a file\nplease"), "end_turn");
     let file = editor.home.work().join("a.txt");
@@ -96,7 +96,22 @@ fn tools_of_others_are_shown_by_their_labels() {
 
 #[test]
 fn a_loaded_session_shows_what_was_shown_live() {
-    let mut editor = tourist();
+    check_loaded(json!({}));
+}
+
+#[test]
+fn a_loaded_session_shows_commands_in_their_terminals_again() {
+    let live = check_loaded(json!({"_meta": {"terminal_output": true}}));
+    let live = live.as_object().expect("an object");
+    let (_, command) = live.iter().find(|(_, shown)| shown["name"] == "bash").expect("a command");
+    assert_eq!(command["content"], json!([{"type": "terminal", "terminalId": command["toolCallId"]}]));
+    assert_eq!(command["output"], "out\n\n\nCommand exited with code 3");
+    assert_eq!(command["terminal_exit"]["exit_code"], 3);
+}
+
+/// Shows a session live, open and closed to a client with these capabilities; returns what it shows.
+fn check_loaded(capabilities: Value) -> Value {
+    let mut editor = tourist(capabilities);
     let session = editor.new_session();
     assert_eq!(editor.prompt(&session, "Make a file\nplease"), "end_turn");
     let live = fold(&editor.updates(&session));
@@ -130,11 +145,16 @@ fn a_loaded_session_shows_what_was_shown_live() {
         assert_eq!(loaded.as_object().map(|shown| shown.len()), live.as_object().map(|shown| shown.len()));
     }
     editor.finish();
+    live
 }
 
 #[test]
 fn an_editor_with_terminals_gets_the_output_as_it_comes() {
-    let turns = [Turn::call("bash", json!({"command": "echo one; exit 2"})), Turn::text("Done.")];
+    let turns = [
+        Turn::call("bash", json!({"command": "echo one; exit 2"})),
+        Turn::call("bash", json!({"command": "kill -9 $$"})),
+        Turn::text("Done."),
+    ];
     let mut editor = Editor::with(turns, json!({"_meta": {"terminal_output": true}}), |builder| builder);
     let session = editor.new_session();
     editor.prompt(&session, "go");
@@ -146,8 +166,9 @@ fn an_editor_with_terminals_gets_the_output_as_it_comes() {
     let output: String =
         updates.iter().filter_map(|update| update["_meta"]["terminal_output"]["data"].as_str()).collect();
     assert!(output.starts_with("one\n"), "{output}");
-    let exit = updates.iter().find_map(|update| update["_meta"].get("terminal_exit")).expect("an exit");
-    assert_eq!(exit["exit_code"], 2);
+    let exits = updates.iter().filter_map(|update| update["_meta"].get("terminal_exit"));
+    let exits: Vec<_> = exits.map(|exit| json!([exit["exit_code"], exit["signal"]])).collect();
+    assert_eq!(exits, [json!([2, null]), json!([null, "SIGKILL"])]);
     editor.finish();
 }
 
@@ -215,6 +236,11 @@ fn what_cannot_be_shown_beside_the_conversation_is_kept() {
     editor.prompt(&session, "hi");
     let found = editor.ask("_pith/diagnostics", json!({"sessionId": session}))["diagnostics"].to_string();
     assert!(found.contains("fails.ts failed in agent_start") && found.contains("no luck"), "{found}");
+    // All sessions share stderr.
+    let stderr = editor.host.stderr();
+    let name = format!("pith {}: ", &session[..8]);
+    let told: Vec<_> = stderr.lines().filter(|line| line.contains("no luck")).collect();
+    assert!(!told.is_empty() && told.iter().all(|line| line.starts_with(&name)), "{stderr}");
     editor.finish();
     // An editor that shows notices gets one.
     let mut editor = Editor::with([Turn::text("hello")], json!({"session": {"notices": {}}}), |builder| builder);
@@ -226,5 +252,24 @@ fn what_cannot_be_shown_beside_the_conversation_is_kept() {
         (&notice["severity"], notice["description"].as_str().map(|text| text.contains("no luck"))),
         (&json!("error"), Some(true))
     );
+    editor.finish();
+}
+
+#[test]
+fn an_editor_that_shows_notices_is_told_of_a_further_try() {
+    let body = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let busy = Turn::failing(Fault::Http { status: 529, body, headers: serde_json::Map::new() });
+    let mut editor = Editor::with([busy, Turn::text("hello")], json!({"session": {"notices": {}}}), |builder| builder);
+    editor.home.write_settings(&json!({"retry": {"baseDelayMs": 1}}));
+    let session = editor.new_session();
+    assert_eq!(editor.prompt(&session, "hi"), "end_turn");
+    let notices: Vec<Value> =
+        editor.updates(&session).into_iter().filter(|update| update["sessionUpdate"] == "notice").collect();
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert_eq!(
+        (&notices[0]["severity"], &notices[0]["title"]),
+        (&json!("warning"), &json!("Trying again in 1s (1/3)"))
+    );
+    assert!(notices[0]["description"].as_str().is_some_and(|text| text.contains("Overloaded")), "{notices:?}");
     editor.finish();
 }
