@@ -237,6 +237,19 @@ fn every_invariant_has_its_proof() {
     }
 }
 
+#[test]
+fn every_file_that_architecture_names_exists() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let mut sources = Vec::new();
+    all_sources(&root().join("crates"), &mut sources);
+    // It leaves out `pith-` and `src` where that is clear.
+    let short = |path: &str| path.replace("/src/", "/");
+    let sources: Vec<_> = sources.iter().map(|path| short(&path.to_string_lossy())).collect();
+    let named = page.split('`').skip(1).step_by(2).filter(|word| word.ends_with(".rs") && !word.contains(['<', '*']));
+    let missing: Vec<_> = named.filter(|name| !sources.iter().any(|path| path.ends_with(&short(name)))).collect();
+    assert_eq!(missing, [""; 0]);
+}
+
 fn all_sources(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).expect("readable").flatten() {
         let path = entry.path();
