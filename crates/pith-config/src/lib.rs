@@ -10,6 +10,7 @@ mod paths;
 // What it says.
 mod diagnostic;
 mod near;
+mod project_trust;
 pub mod settings;
 
 // The files it is read from and written to.
@@ -27,4 +28,5 @@ pub use environment::Environment;
 pub use file_lock::FileLock;
 pub use near::{near, suggestion};
 pub use paths::{expand_home, normalize, resolve};
+pub use project_trust::ProjectTrust;
 pub use settings::Settings;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pith_agent::Tool;
 use pith_ai::Web;
-use pith_config::{Diagnostic, Environment};
+use pith_config::{Diagnostic, Environment, ProjectTrust};
 use pith_protocol::answers::McpServerState;
 use pith_secrets::Secrets;
 use pith_tools::process::{Jobs, Supervisor};
@@ -35,7 +35,7 @@ pub struct Options {
     pub places: Places,
     pub given: Given,
     /// Whether the files of a directory may be used.
-    pub is_trusted: Box<dyn Fn(&Path) -> bool + Send + Sync>,
+    pub trust: Box<dyn Fn(&Path) -> ProjectTrust + Send + Sync>,
     /// Returns the variables with keys of models.
     pub hidden: Box<dyn Fn() -> Vec<String> + Send + Sync>,
     /// Learns the credentials of servers.
@@ -248,9 +248,9 @@ impl Servers {
             let (host, registered) = (collection.host.clone(), collection.registered.clone());
             (collection.cwd.clone(), Given { host, registered, ..options.given.clone() })
         };
-        let is_trusted = (options.is_trusted)(&cwd);
+        let trust = (options.trust)(&cwd);
         let places = Places { cwd, ..options.places.clone() };
-        let read = read_all(&places, &given, is_trusted);
+        let read = read_all(&places, &given, trust);
         (places, read)
     }
 

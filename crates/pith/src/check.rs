@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use pith_ai::{model_catalogue, model_table};
-use pith_config::{AgentDir, DiagnosticKind, Environment};
+use pith_config::{AgentDir, DiagnosticKind, Environment, ProjectTrust};
 use pith_mcp::config::{Places, Transport, read_all};
 use pith_resources::TrustFile;
 
@@ -139,8 +139,7 @@ fn check_extensions(survey: &Survey, report: &mut Report) {
 /// Lists each MCP server by the file that configures it. None is started.
 fn check_servers(cli: &Cli, places: &Places, report: &mut Report) {
     // As all files of the project, those with servers are checked whether it is trusted or not.
-    let is_trusted = true;
-    let read = read_all(places, &mcp::given(cli), is_trusted);
+    let read = read_all(places, &mcp::given(cli), ProjectTrust::Given);
     for found in read.diagnostics {
         report.problem(found.path, &found.message);
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pith_config::settings::{self, LoadedSettings, Settings, UnknownKey};
-use pith_config::{AgentDir, Diagnostic, Environment};
+use pith_config::{AgentDir, Diagnostic, Environment, ProjectTrust};
 use pith_ext::TrustDecision;
 use pith_resources::{
     GatedResources, PackageResources, Question, ResourceOptions, Resources, Scope, TrustFile, TrustInputs, Verdict,
@@ -14,6 +14,7 @@ use pith_resources::{
 use pith_session::{Contributed, ProjectFiles, SessionOptions, StreamRules};
 
 use crate::cli::Cli;
+use crate::mcp;
 use crate::packages::{self, Package, PackageDirs};
 use crate::warn;
 
@@ -23,7 +24,7 @@ pub type Ask = Box<dyn Fn(&Question) -> Option<bool> + Send>;
 /// Reads settings and resources of directories, as the command line selects them.
 pub struct Project {
     agent_dir: AgentDir,
-    home: PathBuf,
+    environment: Environment,
     /// `--approve`, `--no-approve`.
     approve: Option<bool>,
     /// A template; directory, trust and settings lists are filled in for each reading.
@@ -41,15 +42,24 @@ pub struct Project {
 
 /// Which directories are trusted, as far as that was decided. Shared by the sessions of a process.
 #[derive(Clone, Default)]
-pub struct TrustDecisions(Arc<Mutex<HashMap<PathBuf, bool>>>);
+pub struct TrustDecisions(Arc<Mutex<HashMap<PathBuf, ProjectTrust>>>);
 
 impl TrustDecisions {
-    fn of(&self, cwd: &Path) -> Option<bool> {
+    fn of(&self, cwd: &Path) -> Option<ProjectTrust> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(cwd).copied()
     }
 
-    fn decide(&self, cwd: &Path, is_trusted: bool) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(cwd.to_owned(), is_trusted);
+    /// What somebody has decided, which stays as it is.
+    fn decided(&self, cwd: &Path) -> Option<bool> {
+        match self.of(cwd)? {
+            ProjectTrust::Given => Some(true),
+            ProjectTrust::Refused => Some(false),
+            ProjectTrust::NotNeeded => None,
+        }
+    }
+
+    fn decide(&self, cwd: &Path, trust: ProjectTrust) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(cwd.to_owned(), trust);
     }
 }
 
@@ -69,11 +79,10 @@ impl UndecidedProject {
 impl Project {
     /// Creates a project for a command line. Without `ask`, an undecided project is not trusted.
     pub fn new(cli: &Cli, agent_dir: &AgentDir, environment: &Environment, ask: Option<Ask>) -> Self {
-        let home = environment.home().to_owned();
         let flags = ResourceOptions {
             agent_dir: agent_dir.path().to_owned(),
             project_dir_name: agent_dir.layout().project_name().to_owned(),
-            home: Some(home.clone()),
+            home: Some(environment.home().to_owned()),
             no_skills: cli.no_skills,
             no_prompt_templates: cli.no_prompt_templates,
             no_context_files: cli.no_context_files,
@@ -86,7 +95,7 @@ impl Project {
         };
         Project {
             agent_dir: agent_dir.clone(),
-            home,
+            environment: environment.clone(),
             approve: cli.approve,
             flags,
             ask,
@@ -115,15 +124,12 @@ impl Project {
 
     /// Reads what can be read without trust.
     pub fn inspect(&self, cwd: &Path) -> UndecidedProject {
-        UndecidedProject {
-            user: settings::load(&self.agent_dir, cwd, false),
-            gated: GatedResources::find(cwd, self.agent_dir.layout().project_name(), Some(&self.home)),
-        }
+        UndecidedProject { user: settings::load(&self.agent_dir, cwd, false), gated: self.gated(cwd) }
     }
 
     /// Returns whether extensions may decide about trust, because nothing before them has.
     pub fn is_open(&self, cwd: &Path, undecided: &UndecidedProject) -> bool {
-        self.approve.is_none() && !undecided.gated.is_empty() && self.trust_decisions.of(cwd).is_none()
+        self.approve.is_none() && !undecided.gated.is_empty() && self.trust_decisions.decided(cwd).is_none()
     }
 
     /// Returns the settings that apply, after the decision of an extension, if any.
@@ -211,7 +217,8 @@ impl Project {
         let package_dirs = self.package_dirs(cwd);
         let named = self.extensions.iter().filter_map(|source| {
             let found = packages::named(source, package_dirs, self.trusts(cwd));
-            let root = found.map_or_else(|| Some(pith_ext::discovery::expand(source, cwd, &self.home)), Result::ok)?;
+            let root = found
+                .map_or_else(|| Some(pith_ext::discovery::expand(source, cwd, self.environment.home())), Result::ok)?;
             let (source, scope) = (source.clone(), Scope::Temporary);
             root.is_dir().then_some(PackageResources { root, source, scope, skills: None, prompts: None })
         });
@@ -220,18 +227,34 @@ impl Project {
     }
 
     fn package_dirs<'a>(&'a self, cwd: &'a Path) -> PackageDirs<'a> {
-        PackageDirs { agent_dir: &self.agent_dir, cwd, home: &self.home }
+        PackageDirs { agent_dir: &self.agent_dir, cwd, home: self.environment.home() }
     }
 
     /// Trusts a directory for the life of the process.
     pub fn trust(&mut self, cwd: &Path) {
-        self.trust_decisions.decide(cwd, true);
+        self.trust_decisions.decide(cwd, ProjectTrust::Given);
         self.questions.remove(cwd);
+    }
+
+    /// Called when the user has agreed to what a directory brings.
+    pub fn accept(&mut self, cwd: &Path) {
+        self.trust(cwd);
+        mcp::accept_project(self.agent_dir.clone(), self.environment.clone(), cwd);
     }
 
     /// Returns what was decided about a directory whose settings have been read.
     pub fn trusts(&self, cwd: &Path) -> bool {
-        self.trust_decisions.of(cwd).unwrap_or(false)
+        matches!(self.trust_decisions.of(cwd), Some(ProjectTrust::Given | ProjectTrust::NotNeeded))
+    }
+
+    /// Returns whether MCP servers of a directory's files may be used. A directory that brings nothing yet counts as
+    /// trusted if one above it is: whoever looks then notes that it had no servers, and notices those that come later.
+    pub fn trust_in_servers(&self, cwd: &Path) -> ProjectTrust {
+        let saved = || TrustFile::in_agent_dir(self.agent_dir.path()).decision(cwd).ok().flatten();
+        match self.trust_decisions.of(cwd) {
+            Some(ProjectTrust::NotNeeded) if saved() == Some(true) => ProjectTrust::Given,
+            decided => decided.unwrap_or(ProjectTrust::Refused),
+        }
     }
 
     /// Keys of settings that are probably meant to be others, for the user.
@@ -247,7 +270,11 @@ impl Project {
 
     /// Whether the project brings anything that needs trust.
     pub fn has_own_files(&self, cwd: &Path) -> bool {
-        !GatedResources::find(cwd, self.agent_dir.layout().project_name(), Some(&self.home)).is_empty()
+        !self.gated(cwd).is_empty()
+    }
+
+    fn gated(&self, cwd: &Path) -> GatedResources {
+        GatedResources::find(cwd, self.agent_dir.layout().project_name(), Some(self.environment.home()))
     }
 
     fn is_trusted(
@@ -258,7 +285,7 @@ impl Project {
         user: &Settings,
         problems: &mut Vec<Diagnostic>,
     ) -> bool {
-        if let Some(known) = self.trust_decisions.of(cwd) {
+        if let Some(known) = self.trust_decisions.decided(cwd) {
             return known;
         }
         let file = TrustFile::in_agent_dir(self.agent_dir.path());
@@ -289,12 +316,19 @@ impl Project {
             }
             Verdict::Ask => self.ask_and_save(cwd, gated, &file, problems),
         };
-        self.trust_decisions.decide(cwd, is_trusted);
+        let trust = if !is_trusted {
+            ProjectTrust::Refused
+        } else if gated.is_empty() {
+            ProjectTrust::NotNeeded
+        } else {
+            ProjectTrust::Given
+        };
+        self.trust_decisions.decide(cwd, trust);
         is_trusted
     }
 
     fn ask_and_save(
-        &self,
+        &mut self,
         cwd: &Path,
         gated: &GatedResources,
         file: &TrustFile,
@@ -303,6 +337,9 @@ impl Project {
         let answer = self.ask.as_ref().and_then(|ask| ask(&gated.question(cwd)));
         if let Some(trusted) = answer {
             self.save(cwd, trusted, file, problems);
+            if trusted {
+                self.accept(cwd);
+            }
         }
         answer.unwrap_or(false)
     }

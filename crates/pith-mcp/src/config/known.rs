@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pith_config::locked_file;
+use pith_config::{ProjectTrust, locked_file};
 use serde_json::{Value, json};
 use tracing::warn;
 
@@ -25,11 +25,16 @@ impl KnownServers {
         let file = places.agent_dir.path().join("pith-mcp/projects.json");
         let cwd = places.cwd.canonicalize().unwrap_or_else(|_| places.cwd.clone());
         let project = cwd.to_string_lossy().into_owned();
-        let read = locked_file::read(&file).ok().flatten();
-        let digests = read
-            .as_ref()
-            .and_then(|read| read.get(&project)?.as_array())
-            .map(|digests| digests.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+        let digests = match locked_file::read(&file) {
+            Ok(read) => read
+                .as_ref()
+                .and_then(|read| read.get(&project)?.as_array())
+                .map(|digests| digests.iter().filter_map(Value::as_str).map(str::to_owned).collect()),
+            Err(error) => {
+                warn!(target: "pith::mcp", ?file, %error, "the accepted servers cannot be read; none counts as accepted");
+                Some(Vec::new())
+            }
+        };
         KnownServers { file, project, digests }
     }
 
@@ -63,14 +68,16 @@ impl KnownServers {
     /// Accepts exactly the servers that the files of a project name now.
     pub fn accept(places: &Places) {
         let given = Given { is_approved: true, ..Given::default() };
-        KnownServers::of(places).remember(read_all(places, &given, true).accepted());
+        KnownServers::of(places).remember(read_all(places, &given, ProjectTrust::Given).accepted());
     }
 }
 
+/// Variables and the directory count, too: they decide which program a name means and what it loads. So do headers,
+/// which may send a secret of the user's environment somewhere.
 fn digest_of(server: &ServerConfig) -> String {
     let what = match &server.transport {
-        Transport::Stdio(stdio) => json!([stdio.command, stdio.args]),
-        Transport::Remote(remote) => json!([remote.url]),
+        Transport::Stdio(stdio) => json!([stdio.command, stdio.args, stdio.env, stdio.cwd]),
+        Transport::Remote(remote) => json!([remote.url, remote.headers, remote.bearer]),
     };
     digest::hex(&[&server.name, &what.to_string()])
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pith_config::{Diagnostic, document};
+use pith_config::{Diagnostic, ProjectTrust, document};
 use pith_protocol::fields::type_name;
 use serde_json::{Map, Value};
 
@@ -81,12 +81,10 @@ pub struct Read {
 }
 
 impl Read {
-    /// Remembers which servers of the project were accepted: later ones need to be accepted, too, also where a project
-    /// with files of its own had none. Other directories are asked about as soon as they have some.
+    /// Remembers which servers of the project were accepted, also if there were none: later ones need to be accepted,
+    /// too.
     pub fn remember(&self, places: &Places) {
-        if let Some(accepted) = &self.accepted
-            && (!accepted.is_empty() || places.agent_dir.project_dir(&places.cwd).is_dir())
-        {
+        if let Some(accepted) = &self.accepted {
             KnownServers::of(places).remember(accepted);
         }
     }
@@ -98,7 +96,7 @@ impl Read {
 }
 
 /// Reads everything; the first of a name counts.
-pub fn read_all(places: &Places, given: &Given, is_trusted: bool) -> Read {
+pub fn read_all(places: &Places, given: &Given, trust: ProjectTrust) -> Read {
     let mut reading = Reading::default();
     let is_replaced = given.registered.has_client;
     for config in given.configs.iter().filter(|_| !is_replaced) {
@@ -111,6 +109,7 @@ pub fn read_all(places: &Places, given: &Given, is_trusted: bool) -> Read {
         return reading.read;
     }
     let known = KnownServers::of(places);
+    let is_trusted = trust == ProjectTrust::Given;
     let is_approved = is_trusted && (given.is_approved || !known.has_project());
     reading.read.accepted = is_approved.then(Vec::new);
     let mut overrides = Vec::new();
@@ -388,7 +387,11 @@ mod tests {
         }
 
         fn read(&self, given: &Given, is_trusted: bool) -> (Vec<String>, Vec<String>) {
-            let read = read_all(&self.places, given, is_trusted);
+            self.read_with(given, if is_trusted { ProjectTrust::Given } else { ProjectTrust::Refused })
+        }
+
+        fn read_with(&self, given: &Given, trust: ProjectTrust) -> (Vec<String>, Vec<String>) {
+            let read = read_all(&self.places, given, trust);
             read.remember(&self.places);
             let servers = read.servers.iter().map(|server| format!("{} {}", server.name, server.source.as_str()));
             let findings = read.diagnostics.iter().map(|found| found.message.clone());
@@ -447,8 +450,11 @@ mod tests {
         let (servers, findings) = home.read(&Given::default(), true);
         assert_eq!(servers, ["p project"]);
         assert!(findings[0].starts_with("server \"q\" is left out: the file has changed"), "{findings:?}");
-        home.write("work/.mcp.json", r#"{"mcpServers": {"p": {"command": "run-p", "args": ["-x"]}}}"#);
-        assert_eq!(home.read(&Given::default(), true).0, Vec::<String>::new());
+        for change in [r#""args": ["-x"]"#, r#""env": {"PATH": "."}"#, r#""cwd": "below""#] {
+            let changed = format!(r#"{{"mcpServers": {{"p": {{"command": "run-p", {change}}}}}}}"#);
+            home.write("work/.mcp.json", &changed);
+            assert_eq!(home.read(&Given::default(), true).0, Vec::<String>::new(), "{change}");
+        }
         let approved = Given { is_approved: true, ..Given::default() };
         assert_eq!(home.read(&approved, true).0, ["p project"]);
         assert_eq!(home.read(&Given::default(), true).0, ["p project"]);
@@ -457,7 +463,6 @@ mod tests {
     #[test]
     fn a_trusted_project_without_servers_cannot_bring_one_later() {
         let home = home();
-        home.write("work/.pi/settings.json", "{}");
         assert_eq!(home.read(&Given::default(), true).0, Vec::<String>::new());
         home.write("work/.mcp.json", &entry("p"));
         let (servers, findings) = home.read(&Given::default(), true);
@@ -471,16 +476,40 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_comes_after_nothing_needed_trust_is_not_trusted() {
+        let home = home();
+        assert_eq!(home.read_with(&Given::default(), ProjectTrust::NotNeeded).0, Vec::<String>::new());
+        home.write("work/.mcp.json", &entry("p"));
+        let (servers, findings) = home.read_with(&Given::default(), ProjectTrust::NotNeeded);
+        assert_eq!(servers, Vec::<String>::new());
+        assert_eq!(findings, ["servers left out because the project is not trusted (pith trust): p"]);
+        // Nothing was noted before, so whoever trusts it now accepts it.
+        assert_eq!(home.read(&Given::default(), true).0, ["p project"]);
+    }
+
+    #[test]
+    fn what_was_accepted_and_cannot_be_read_counts_as_not_accepted() {
+        let home = home();
+        home.write("work/.mcp.json", &entry("p")).write("agent/pith-mcp/projects.json", "{");
+        let (servers, findings) = home.read(&Given::default(), true);
+        assert_eq!(servers, Vec::<String>::new());
+        assert!(findings[0].starts_with("server \"p\" is left out"), "{findings:?}");
+    }
+
+    #[test]
     fn other_agents_files_of_a_project_have_their_own_unit() {
         let mut home = home();
         home.places.agent_dir = AgentDir::at(home.directory.path().join("agent"), Layout::Xcsh);
         home.write("work/.xcsh/mcp.json", r#"{"mcpServers": {"a": {"command": "x", "timeout": 5}}}"#);
         home.write("work/.omp/mcp.json", r#"{"mcpServers": {"b": {"command": "x", "timeout": 7000}}}"#);
-        let read = read_all(&home.places, &Given::default(), true);
+        let read = read_all(&home.places, &Given::default(), ProjectTrust::Given);
         let timeouts: Vec<_> = read.servers.iter().map(|server| (&*server.name, server.timeout.as_secs())).collect();
         assert_eq!(timeouts, [("a", 5), ("b", 7)]);
         home.places.agent_dir = AgentDir::at(home.directory.path().join("agent"), Layout::Pi);
-        assert!(read_all(&home.places, &Given::default(), true).servers.is_empty(), "the files of another agent");
+        assert!(
+            read_all(&home.places, &Given::default(), ProjectTrust::Given).servers.is_empty(),
+            "the files of another agent"
+        );
     }
 
     #[test]
@@ -488,7 +517,7 @@ mod tests {
         let home = home();
         home.write("agent/mcp.json", &entry("u"));
         home.write("work/.pi/mcp.json", r#"{"mcpServers": {"u": {"enabled": false, "env": {"A": "b"}}, "n": {}}}"#);
-        let read = read_all(&home.places, &Given::default(), true);
+        let read = read_all(&home.places, &Given::default(), ProjectTrust::Given);
         assert_eq!((read.servers.len(), read.servers[0].is_enabled, read.servers[0].source), (1, false, Source::User));
         let findings: Vec<_> = read.diagnostics.iter().map(|found| &*found.message).collect();
         assert_eq!(findings, ["server \"n\": it has neither \"command\" nor \"url\""]);

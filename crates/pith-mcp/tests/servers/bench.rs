@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
 use pith_ai::Web;
-use pith_config::{AgentDir, Environment, Layout};
+use pith_config::{AgentDir, Environment, Layout, ProjectTrust};
 use pith_mcp::config::{Given, Places};
 use pith_mcp::{Options, Pool, Sample, Servers, State, User};
 use pith_protocol::host::{UiAnswer, UiMethod};
@@ -92,7 +92,7 @@ impl Bench {
         let options = Options {
             places,
             given: Given::default(),
-            is_trusted: Box::new(|_| true),
+            trust: Box::new(|_| ProjectTrust::Given),
             hidden: Box::new(|| vec!["ANTHROPIC_API_KEY".to_owned()]),
             secrets: Arc::default(),
             web: Web::default().patient(),

@@ -69,14 +69,14 @@ fn connected(cli: &Cli, places: Places, work: impl AsyncFnOnce(Servers) -> anyho
     let settings = project.settings(&places.cwd).settings;
     let registry =
         Registry::load(&places.agent_dir, places.environment.clone(), &settings).telling(Secrets::of_process());
-    let is_trusted = project.trusts(&places.cwd);
+    let trust = project.trust_in_servers(&places.cwd);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let hidden = Box::new(move || registry.credential_variables());
         let oversight = Oversight { supervisor: Supervisor::this_program().ok(), ..Oversight::default() };
         let clients = Arc::new(Clients::with_proxy(settings.http_proxy.clone()));
         let web = Web::new(clients, Timeouts::default()).patient();
-        let options = options(cli, places, Box::new(move |_| is_trusted), hidden, oversight);
+        let options = options(cli, places, Box::new(move |_| trust), hidden, oversight);
         let servers = Servers::new(Options { web, ..options });
         servers.load();
         let done = work(servers.clone()).await;

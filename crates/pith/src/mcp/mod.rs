@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pith_agent::{BoxFuture, Tool};
 use pith_ai::{Registry, Web};
-use pith_config::{AgentDir, Diagnostic, Environment, Settings};
+use pith_config::{AgentDir, Diagnostic, Environment, ProjectTrust, Settings};
 use pith_ext::registry::McpServerInfo;
 use pith_mcp::config::{Given, KnownServers, Places, Registered, RegisteredServer};
 use pith_mcp::{Options, PendingSignIn, Pool, PromptCommand, Servers, UnlistedServer, Wanted};
@@ -71,7 +71,7 @@ pub struct Surroundings<'a> {
 pub fn setup(cli: &Cli, surroundings: Surroundings<'_>) -> McpSetup {
     let Surroundings { places, project, registry, settings, web, oversight, additional_roots, user, pool } =
         surroundings;
-    let is_trusted = move |cwd: &Path| project.lock().unwrap_or_else(PoisonError::into_inner).trusts(cwd);
+    let trust = move |cwd: &Path| project.lock().unwrap_or_else(PoisonError::into_inner).trust_in_servers(cwd);
     let hidden = move || registry.credential_variables();
     let (to_session, from_servers) = mpsc::unbounded_channel();
     let states = to_session.clone();
@@ -84,7 +84,7 @@ pub fn setup(cli: &Cli, surroundings: Surroundings<'_>) -> McpSetup {
         additional_roots,
         startup_wait: settings.mcp.startup_wait,
         pool: settings.mcp.share.then_some(pool),
-        ..options(cli, places, Box::new(is_trusted), Box::new(hidden), oversight)
+        ..options(cli, places, Box::new(trust), Box::new(hidden), oversight)
     });
     McpSetup { servers: Arc::new(SessionServers(servers)), from_servers }
 }
@@ -102,14 +102,14 @@ pub fn given(cli: &Cli) -> Given {
 fn options(
     cli: &Cli,
     places: Places,
-    is_trusted: Box<dyn Fn(&Path) -> bool + Send + Sync>,
+    trust: Box<dyn Fn(&Path) -> ProjectTrust + Send + Sync>,
     hidden: Box<dyn Fn() -> Vec<String> + Send + Sync>,
     oversight: Oversight,
 ) -> Options {
     Options {
         places,
         given: given(cli),
-        is_trusted,
+        trust,
         hidden,
         secrets: Secrets::of_process().clone(),
         web: Web::default().patient(),

@@ -287,7 +287,7 @@ impl OpenedSession {
             load_project: Box::new(move |cwd, reason, contributed| {
                 let mut project = project.lock().unwrap_or_else(PoisonError::into_inner);
                 if reason == ReloadReason::Trusted {
-                    project.trust(cwd);
+                    project.accept(cwd);
                 }
                 let mut files = project.read(cwd, contributed, |settings| choices.options(settings));
                 files.diagnostics.extend(reread.findings_now(cwd));

@@ -3,6 +3,7 @@
 mod approval;
 mod extensions;
 mod sign_in;
+mod trust;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -202,25 +203,6 @@ fn a_server_that_fails_is_reported_and_the_prompt_goes_on() {
     let found = found["diagnostics"].as_array().expect("a list");
     let of_server = found.iter().find(|found| found["code"] == "mcp_start").expect("reported");
     assert_eq!(of_server["message"], "server \"shell\": ended with exit code 3; it wrote: no database");
-    finish(scene, &server);
-}
-
-#[test]
-fn servers_of_an_untrusted_project_are_not_started() {
-    let (model, home, server) = home_answering([Turn::text("fine"), Turn::text("fine")], |_| json!({}));
-    home.write_file(".mcp.json", file(json!({"theirs": entry(&server)})));
-    let mut scene = Scene::in_home(model, home, |builder| builder);
-    scene.run("go");
-    assert_eq!((offered(&scene, 0), log(&server, "pids")), (Vec::<String>::new(), String::new()));
-    let found = scene.host.data(json!({"type": "get_diagnostics"}));
-    let found = found["diagnostics"].as_array().expect("a list");
-    let left_out = found.iter().find(|found| found["code"] == "mcp_config").expect("reported");
-    assert_eq!(left_out["message"], "servers left out because the project is not trusted (pith trust): theirs");
-    let mut approved = scene.again(&["--approve"]);
-    approved.data(json!({"type": "prompt", "message": "go"}));
-    approved.wait_type("agent_settled");
-    assert_eq!(offered(&scene, 1), ["mcp__theirs__greet", "mcp__theirs__visit", "mcp__theirs__wait"]);
-    approved.finish();
     finish(scene, &server);
 }
 
