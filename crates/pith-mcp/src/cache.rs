@@ -1,27 +1,33 @@
 //! What servers offered when they last ran, so that their tools can be declared without starting them.
 
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use pith_config::Environment;
+use pith_secrets::Secrets;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use tracing::debug;
 
-use crate::config::{SamplingConsent, ServerConfig, Transport};
+use crate::config::{Places, SamplingConsent, ServerConfig, Source, Transport, Variables};
 use crate::offer::Offer;
 
 /// How long a list is good.
 const VALID: Duration = Duration::from_secs(7 * 24 * 3600);
 /// After that long it is asked for again in the background.
 const FRESH: Duration = Duration::from_secs(24 * 3600);
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
-/// The directory with one file per server.
-#[derive(Clone, Debug)]
+/// The directory with one file per server, as a session uses it.
+#[derive(Clone)]
 pub struct Cache {
     directory: PathBuf,
+    environment: Environment,
+    /// The session's directory.
+    cwd: PathBuf,
 }
 
 /// A list that was kept.
@@ -42,9 +48,9 @@ struct CacheFile {
 }
 
 impl Cache {
-    /// The cache of an agent directory.
-    pub fn below(agent_dir: &Path) -> Self {
-        Cache { directory: agent_dir.join("pith-mcp") }
+    pub fn of(places: &Places) -> Self {
+        let Places { agent_dir, environment, cwd } = places.clone();
+        Cache { directory: agent_dir.path().join("pith-mcp"), environment, cwd }
     }
 
     /// Returns what a server of this configuration offered; a damaged file is removed.
@@ -82,12 +88,29 @@ impl Cache {
             Transport::Stdio(stdio) => json!([stdio.command, stdio.args, stdio.env, stdio.cwd, stdio.inherits_env]),
             Transport::Remote(remote) => json!([remote.url, remote.headers, remote.bearer, remote.is_sse]),
         };
+        // The same entry in another project may be another program. The user's own are the same everywhere.
+        let place = (config.source != Source::User).then_some(&self.cwd);
         // What a server may ask decides what it offers.
-        let what = json!([what, config.sampling == SamplingConsent::Never]);
+        let what = json!([self.expanded(what), place, config.sampling == SamplingConsent::Never]);
         let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), what.to_string().as_bytes());
         let digits: String = tag.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         let name = config.name.replace(['.', ' '], "_");
         Some(self.directory.join(format!("{name}-{digits}.json")))
+    }
+
+    /// Replaces variables: with another token a server may offer something else. What is known only when the server
+    /// starts stays as it is written.
+    fn expanded(&self, what: Value) -> Value {
+        match what {
+            Value::String(text) => {
+                let (inputs, secrets) = (HashMap::new(), Secrets::default());
+                let Cache { environment, cwd, .. } = self;
+                let variables = Variables { environment, cwd, inputs: &inputs, secrets: &secrets, withheld: &[] };
+                json!(variables.replace(&text).unwrap_or(text))
+            }
+            Value::Array(items) => items.into_iter().map(|item| self.expanded(item)).collect(),
+            other => other,
+        }
     }
 
     fn key_file(&self) -> PathBuf {
@@ -115,17 +138,46 @@ fn now() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::config::read_host;
+    use std::path::Path;
 
-    fn config(entry: serde_json::Value) -> ServerConfig {
+    use pith_config::{AgentDir, Layout};
+
+    use super::*;
+    use crate::config::{TimeoutUnit, read_entry, read_host};
+
+    fn config(entry: Value) -> ServerConfig {
         read_host(json!({ "s": entry }).as_object().expect("an object")).expect("usable").remove(0)
+    }
+
+    /// The cache of a session in a directory, with the variable `TOKEN`.
+    fn cache(directory: &Path, cwd: &str, token: &str) -> Cache {
+        let environment = Environment::of("/home/u", [("TOKEN", token)]);
+        Cache::of(&Places { agent_dir: AgentDir::at(directory.to_owned(), Layout::Pi), environment, cwd: cwd.into() })
+    }
+
+    #[test]
+    fn a_list_belongs_to_a_project_and_to_the_values_of_variables() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let entry = json!({"command": "sh", "args": ["run.sh"], "env": {"T": "${TOKEN}", "N": "${NOT_SET}"}});
+        let of_host = config(entry.clone());
+        let of_user = read_entry("s", &entry, Source::User, TimeoutUnit::Seconds).expect("usable");
+        let is_known =
+            |server: &ServerConfig, cwd: &str, token: &str| cache(directory.path(), cwd, token).read(server).is_some();
+        for server in [&of_host, &of_user] {
+            cache(directory.path(), "/a", "one").write(server, &Offer::default());
+            assert!(is_known(server, "/a", "one"));
+            assert!(!is_known(server, "/a", "two"), "another account");
+        }
+        assert!(is_known(&of_user, "/b", "one"), "the user's own are the same everywhere");
+        std::fs::remove_dir_all(directory.path().join("pith-mcp")).expect("there");
+        cache(directory.path(), "/a", "one").write(&of_host, &Offer::default());
+        assert!(!is_known(&of_host, "/b", "one"), "another project's run.sh");
     }
 
     #[test]
     fn a_list_belongs_to_its_configuration() {
         let directory = tempfile::tempdir().expect("a directory");
-        let cache = Cache::below(directory.path());
+        let cache = cache(directory.path(), "/w", "");
         let server = config(json!({"command": "a", "env": {"TOKEN": "secret-token"}}));
         assert!(cache.read(&server).is_none());
         let offer = Offer { protocol_version: "2025-11-25".to_owned(), ..Offer::default() };
@@ -150,7 +202,7 @@ mod tests {
         check(Some(43_200_000), 0.5);
         check(Some(u64::MAX), 7.0);
         let directory = tempfile::tempdir().expect("a directory");
-        let (cache, server) = (Cache::below(directory.path()), config(json!({"command": "a"})));
+        let (cache, server) = (cache(directory.path(), "/w", ""), config(json!({"command": "a"})));
         // Kept two hours ago.
         let kept = |ttl: u64| {
             let file =
@@ -166,7 +218,7 @@ mod tests {
     #[test]
     fn a_damaged_file_is_removed() {
         let directory = tempfile::tempdir().expect("a directory");
-        let cache = Cache::below(directory.path());
+        let cache = cache(directory.path(), "/w", "");
         let server = config(json!({"command": "a"}));
         cache.write(&server, &Offer::default());
         let path = cache.path(&server).expect("a path");

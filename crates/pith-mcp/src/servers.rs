@@ -94,7 +94,6 @@ pub struct Servers(Arc<Shared>);
 /// What the servers of a session share.
 pub struct Shared {
     options: Options,
-    cache: Cache,
     jobs: Arc<Jobs>,
     output_dir: Arc<OutputDir>,
     updates: Updates,
@@ -118,7 +117,6 @@ impl Servers {
     /// Creates the servers of a session. Reads nothing.
     pub fn new(options: Options) -> Self {
         let shared = Shared {
-            cache: Cache::below(options.places.agent_dir.path()),
             jobs: Arc::new(Jobs::new(options.supervisor.clone(), false)),
             output_dir: Arc::new(OutputDir::below(options.temp.clone())),
             updates: Updates { report: options.report.clone(), version: Arc::default() },
@@ -224,12 +222,13 @@ impl Servers {
             additional_roots: shared.options.additional_roots.clone(),
             is_approved: shared.options.given.is_approved,
         });
+        let cache = Cache::of(&places);
         let mut before = std::mem::take(&mut collection.servers);
         for config in read.servers {
             let same = before.iter().position(|server| server.config == config && server.launch.cwd == launch.cwd);
             collection.servers.push(match same {
                 Some(at) => before.swap_remove(at),
-                None => Server::new(config, launch.clone(), shared.cache.clone(), shared.updates.clone()),
+                None => Server::new(config, launch.clone(), cache.clone(), shared.updates.clone()),
             });
         }
         collection.diagnostics = read.diagnostics;

@@ -140,8 +140,9 @@ async fn nothing_of_a_hidden_server_reaches_the_model_but_the_user_can_name_it()
 /// Makes all lists that a session has kept two days old.
 fn age_cache(bench: &Bench) {
     let directory = bench.directory.path().join("agent/pith-mcp");
-    let lists = std::fs::read_dir(directory).expect("kept").flatten().map(|file| file.path());
-    for path in lists.filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
+    let files = std::fs::read_dir(directory).expect("kept").flatten().map(|file| file.path());
+    let is_list = |path: &std::path::PathBuf| path.to_string_lossy().contains("/s-");
+    for path in files.filter(is_list) {
         let mut kept: Value = serde_json::from_slice(&std::fs::read(&path).expect("there")).expect("JSON");
         kept["time"] = json!(kept["time"].as_u64().expect("seconds") - 2 * 24 * 3600);
         std::fs::write(path, kept.to_string()).expect("written");

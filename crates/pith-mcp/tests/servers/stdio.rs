@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pith_agent::{ArgumentSchema, Hints, ToolContext};
-use pith_mcp::{Servers, State, Wanted};
+use pith_mcp::{State, Wanted};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +27,8 @@ async fn a_server_is_started_by_its_first_call_once_its_tools_are_known() {
     bench.servers.find("s").expect("configured").stop().await;
     assert_eq!(bench.state(), State::Idle);
     // Another session of the same configuration knows the tools from the cache.
-    let cached = Bench { servers: again(&bench), directory: tempfile::tempdir().expect("a directory").into() };
+    let servers = json!({ "s": entry(bench.directory.path(), "plain") });
+    let cached = Bench::sharing(bench.directory.clone(), servers, None, None, None);
     assert!(cached.servers.begin_work(Vec::new).is_none());
     assert_eq!((cached.servers.tools().len(), cached.state()), (13 + RESOURCE_TOOLS, State::Idle));
     let output = cached.call("echo", json!({"text": "hi"})).await;
@@ -39,30 +40,6 @@ async fn a_server_is_started_by_its_first_call_once_its_tools_are_known() {
 }
 
 /// The same servers in another session.
-fn again(bench: &Bench) -> Servers {
-    let path = bench.directory.path();
-    let directory = tempfile::tempdir_in(path).expect("a directory");
-    let other = Bench::in_directory(directory, json!({}));
-    // The cache is found where the first session had it.
-    copy(&path.join("agent"), &other.directory.path().join("agent"));
-    let servers = other.servers.clone();
-    servers.set_host(json!({ "s": entry(path, "plain") }).as_object().expect("an object")).expect("usable");
-    std::mem::forget(other.directory);
-    servers
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).expect("made");
-    for file in std::fs::read_dir(from).expect("a directory").flatten() {
-        let target = to.join(file.file_name());
-        if file.path().is_dir() {
-            copy(&file.path(), &target);
-        } else {
-            std::fs::copy(file.path(), target).expect("copied");
-        }
-    }
-}
-
 #[tokio::test]
 async fn the_newer_era_is_spoken_where_the_older_is_refused() {
     let bench = Bench::with("modern");
@@ -128,8 +105,21 @@ async fn what_is_missing_before_the_start_is_named() {
     .await;
     check(json!({"command": program(), "env": {"A": "!exit 3"}}), State::Failed, "the command for a value failed")
         .await;
-    let long = json!({"command": program(), "env": {"A": "!yes | head -c 70000"}});
+    let long = json!({"command": program(), "env": {"A": "!yes"}});
     check(long, State::Failed, "the command for a value printed more than 64 KiB").await;
+}
+
+#[tokio::test]
+async fn a_command_for_a_value_leaves_nothing_behind() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let pid = directory.path().join("pid");
+    let command = format!("!sleep 1000 & echo $! > {}; echo value", pid.display());
+    let bench = Bench::new(json!({"s": {"command": program(), "env": {"A": command}}}));
+    bench.connect().await;
+    assert_eq!(bench.state(), State::Ready, "{}", bench.error());
+    let pid = std::fs::read_to_string(pid).expect("it has run");
+    wait_gone(pid.trim()).await;
+    bench.servers.close().await;
 }
 
 #[tokio::test]
@@ -384,4 +374,14 @@ async fn what_an_approval_goes_by_is_known_of_every_tool() {
     let expected = Hints { is_read_only: false, is_destructive: false, is_approved: false };
     assert_eq!(hints("mcp__s__typed"), expected);
     bench.servers.close().await;
+}
+
+async fn wait_gone(pid: &str) {
+    let process = Path::new("/proc").join(pid);
+    let gone = async {
+        while process.exists() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), gone).await.expect("it has ended");
 }
