@@ -2,7 +2,7 @@
 //! trailing commas, or YAML by file name.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde_json::Value;
@@ -17,6 +17,15 @@ pub fn read(path: &Path) -> Result<Option<Value>, String> {
         Ok(None) => Ok(None),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Like [`read`], for a file that the user names on the command line: it has to be there, and may be a pipe.
+pub fn read_named(path: &Path) -> Result<Value, String> {
+    let text = fs::File::open(path).and_then(text_of).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        _ => error.to_string(),
+    });
+    parse(path, &text?)
 }
 
 /// Parses the text of a file, choosing the format by its name.
@@ -38,11 +47,20 @@ fn read_text(path: &Path) -> io::Result<Option<String>> {
     if metadata.is_dir() && fs::read_dir(path)?.next().is_none() {
         return Ok(None);
     }
-    if metadata.len() > MAX_BYTES {
+    // A pipe may never end, or never begin; a repository can bring a link to one.
+    if !metadata.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    text_of(fs::File::open(path)?).map(Some)
+}
+
+fn text_of(file: fs::File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(io::Error::other(format!("larger than {MAX_BYTES} bytes")));
     }
-    let bytes = fs::read(path)?;
-    String::from_utf8(bytes).map(Some).map_err(|_| io::Error::other("not UTF-8 text"))
+    String::from_utf8(bytes).map_err(|_| io::Error::other("not UTF-8 text"))
 }
 
 fn parse_json(text: &str) -> Result<Value, String> {
@@ -197,6 +215,17 @@ mod tests {
         assert_eq!(parsed, json!({"a": [1, {"x": true}], "b": "text"}));
         assert_eq!(parse(Path::new("config.yaml"), " \n").expect("empty"), json!({}));
         assert!(parse(Path::new("config.yml"), "a: [1").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_never_ends_is_refused() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let link = directory.path().join("x.json");
+        std::os::unix::fs::symlink("/dev/zero", &link).expect("linked");
+        assert_eq!(read(&link), Err("not a regular file".to_owned()));
+        assert_eq!(read_named(&link), Err(format!("larger than {MAX_BYTES} bytes")));
+        assert_eq!(read_named(&directory.path().join("none")), Err("there is no such file".to_owned()));
     }
 
     #[test]
