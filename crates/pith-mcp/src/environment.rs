@@ -8,8 +8,16 @@ const NAMES: &str = "PATH HOME USER LOGNAME SHELL TERM LANG TZ TMPDIR HTTP_PROXY
     CURL_CA_BUNDLE";
 const BEGINNINGS: &str = "LC_ XDG_ NVM_ npm_config_ NPM_CONFIG_ UV_ PIP_ PYTHON DOCKER_";
 
-/// What a server inherits.
-pub fn inherited(environment: &Environment, hidden: &[String], inherits_all: bool) -> Vec<(String, String)> {
+/// How much of pith's environment a program gets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Inherited {
+    /// What programs need to run.
+    Needed,
+    All,
+}
+
+/// What a program inherits; never what is `hidden`.
+pub fn inherited(environment: &Environment, hidden: &[String], wanted: Inherited) -> Vec<(String, String)> {
     let variables = environment.variables().unwrap_or_else(|| {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -19,7 +27,7 @@ pub fn inherited(environment: &Environment, hidden: &[String], inherits_all: boo
     let is_allowed = |name: &str| {
         let is_needed = NAMES.split_whitespace().any(|needed| needed == name)
             || BEGINNINGS.split_whitespace().any(|beginning| name.starts_with(beginning));
-        inherits_all || is_needed
+        wanted == Inherited::All || is_needed
     };
     variables.into_iter().filter(|(name, _)| is_allowed(name) && !hidden.contains(name)).collect()
 }
@@ -35,13 +43,13 @@ mod tests {
             [("PATH", "/bin"), ("LC_ALL", "C"), ("ANTHROPIC_API_KEY", "sk"), ("MY_TOKEN", "t"), ("UV_CACHE", "c")],
         );
         let hidden = ["ANTHROPIC_API_KEY".to_owned()];
-        let names = |inherits_all| {
+        let names = |wanted| {
             let mut names: Vec<String> =
-                inherited(&environment, &hidden, inherits_all).into_iter().map(|(name, _)| name).collect();
+                inherited(&environment, &hidden, wanted).into_iter().map(|(name, _)| name).collect();
             names.sort();
             names
         };
-        assert_eq!(names(false), ["LC_ALL", "PATH", "UV_CACHE"]);
-        assert_eq!(names(true), ["LC_ALL", "MY_TOKEN", "PATH", "UV_CACHE"]);
+        assert_eq!(names(Inherited::Needed), ["LC_ALL", "PATH", "UV_CACHE"]);
+        assert_eq!(names(Inherited::All), ["LC_ALL", "MY_TOKEN", "PATH", "UV_CACHE"]);
     }
 }

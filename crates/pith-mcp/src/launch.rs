@@ -3,30 +3,23 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::Stdio as Streams;
 use std::sync::Arc;
-use std::time::Duration;
 
 use pith_ai::Web;
 use pith_config::Environment;
 use pith_secrets::{Secrets, is_secret_name};
 use pith_tools::process::{CommandLine, Jobs, Piped};
 use pith_tools::sandbox::{CurrentSandbox, Variables as Passed};
-use tokio::io::AsyncReadExt;
-use tokio::process::Command;
 
 use crate::answers::Answers;
 use crate::config::{OAuth, Resolved, ServerConfig, Stdio, Unresolved, Variables, resolve};
-use crate::environment::inherited;
+use crate::environment::{Inherited, inherited};
 use crate::pool::Pool;
 use crate::questions::User;
 use crate::remarks::Remarks;
 use crate::sampling::Sample;
 use crate::state::Failure;
-
-/// How long a command that yields a value may take, and how long the value may be.
-const VALUE_TIMEOUT: Duration = Duration::from_secs(10);
-const MAX_VALUE: u64 = 64 * 1024;
+use crate::value_command::value_of;
 
 /// Where and with what servers run.
 pub struct Launch {
@@ -77,7 +70,8 @@ impl Launch {
     /// Resolves the values of a server's program.
     pub async fn prepare(&self, config: &ServerConfig, stdio: &Stdio) -> Result<Prepared, Failure> {
         let values = Values { launch: self, config };
-        let mut environment = inherited(&self.environment, &self.hidden, stdio.inherits_env);
+        let wanted = if stdio.inherits_env { Inherited::All } else { Inherited::Needed };
+        let mut environment = inherited(&self.environment, &self.hidden, wanted);
         let mut secrets = Vec::new();
         for (name, written) in &stdio.env {
             let value = values.resolve(written).await?;
@@ -135,16 +129,17 @@ pub struct Values<'a> {
 impl Values<'_> {
     /// Resolves a text: runs its command if it is one, and asks the user for what is missing.
     pub async fn resolve(&self, text: &str) -> Result<String, Failure> {
-        let Launch { environment, cwd, answers, user, secrets, .. } = self.launch;
+        let Launch { environment, cwd, answers, user, secrets, hidden, .. } = self.launch;
+        let withheld = if self.config.source.is_of_project() { hidden.as_slice() } else { &[] };
         let mut inputs = HashMap::new();
         let resolved = loop {
-            match resolve(text, &Variables { environment, cwd, inputs: &inputs, secrets }) {
+            match resolve(text, &Variables { environment, cwd, inputs: &inputs, secrets, withheld }) {
                 Ok(resolved) => break resolved,
                 Err(Unresolved::Input(id)) => {
                     let value = answers.value(self.config, &id, environment, user.as_deref(), secrets).await?;
                     inputs.insert(id, value);
                 }
-                Err(missing @ Unresolved::Variable(_)) => return Err(Failure::failed(missing.to_string())),
+                Err(unresolved) => return Err(Failure::failed(unresolved.to_string())),
             }
         };
         match resolved {
@@ -173,31 +168,16 @@ impl Values<'_> {
     }
 
     async fn output_of(&self, command: &str) -> Result<String, Failure> {
-        let failed = |why: String| Failure::failed(format!("the command for a value {why}"));
-        let child = Command::new("sh")
-            .args(["-c", command])
-            .current_dir(&self.launch.cwd)
-            .stdin(Streams::null())
-            .stdout(Streams::piped())
-            .stderr(Streams::null())
-            .kill_on_drop(true)
-            .spawn();
-        let mut child = child.map_err(|error| failed(format!("could not be run: {error}")))?;
-        let Some(stdout) = child.stdout.take() else { return Err(failed("has no output".to_owned())) };
-        let mut output = String::new();
-        let run = async {
-            stdout.take(MAX_VALUE + 1).read_to_string(&mut output).await?;
-            child.wait().await
+        let Launch { environment, hidden, cwd, jobs, .. } = self.launch;
+        let variables = inherited(environment, hidden, Inherited::All).into_iter();
+        let command = CommandLine {
+            program: "sh".into(),
+            arguments: vec!["-c".into(), command.into()],
+            cwd: cwd.clone(),
+            environment: variables.map(|(name, value)| (name.into(), value.into())).collect(),
+            confinement: None,
         };
-        match tokio::time::timeout(VALUE_TIMEOUT, run).await {
-            Ok(Ok(_)) if output.len() as u64 > MAX_VALUE => {
-                Err(failed(format!("printed more than {} KiB", MAX_VALUE >> 10)))
-            }
-            Ok(Ok(status)) if status.success() && output.trim().is_empty() => Err(failed("printed nothing".to_owned())),
-            Ok(Ok(status)) if status.success() => Ok(output.trim().to_owned()),
-            Ok(Ok(status)) => Err(failed(format!("failed: {status}"))),
-            Ok(Err(error)) => Err(failed(format!("failed: {error}"))),
-            Err(_) => Err(failed(format!("took longer than {} s", VALUE_TIMEOUT.as_secs()))),
-        }
+        let value = value_of(command, jobs).await;
+        value.map_err(|why| Failure::failed(format!("the command for a value {why}")))
     }
 }

@@ -35,6 +35,7 @@ mod questions;
 mod remarks;
 mod sampling;
 mod stdio;
+mod value_command;
 
 // What servers offer and answer.
 mod cache;

@@ -145,8 +145,10 @@ fn from_codex(entry: &mut Map<String, Value>) {
     }
     if let Some(Value::Object(variables)) = entry.shift_remove("env_http_headers") {
         let headers = entry.entry("headers").or_insert_with(|| json!({}));
-        for (header, variable) in variables {
-            headers[header] = json!(format!("${{{}}}", variable.as_str().unwrap_or_default()));
+        // Headers that are no object are refused when the entry is read.
+        if let Value::Object(headers) = headers {
+            let value = |variable: Value| json!(format!("${{{}}}", variable.as_str().unwrap_or_default()));
+            headers.extend(variables.into_iter().map(|(header, variable)| (header, value(variable))));
         }
     }
 }
@@ -234,6 +236,8 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_said() {
         assert!(entries(Program::Codex, "a = ").is_err());
+        let mixed = "[mcp_servers.a]\nurl = \"u\"\nhttp_headers = \"oops\"\nenv_http_headers = { K = \"V\" }";
+        assert_eq!(entries(Program::Codex, mixed).map(|entries| entries["a"]["headers"].clone()), Ok(json!("oops")));
         assert_eq!(entries(Program::OpenCode, r#"{"mcp": []}"#), Err("mcp: expected an object".to_owned()));
         assert_eq!(Program::Codex.document(Path::new("/nowhere/config.toml")), Ok(None));
         assert_eq!(Program::Codex.entries(None), Ok(Map::new()));

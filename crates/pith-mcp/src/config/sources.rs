@@ -223,11 +223,11 @@ impl Reading {
         let is_text = config.trim_start().starts_with('{');
         let path = if is_text { shown.to_owned() } else { places.cwd.join(places.environment.expand(config)) };
         let read =
-            if is_text { document::parse(Path::new("config.json"), config).map(Some) } else { document::read(&path) };
+            if is_text { document::parse(Path::new("config.json"), config) } else { document::read_named(&path) };
         let unit = if path.ends_with(".mcp.json") { TimeoutUnit::Milliseconds } else { TimeoutUnit::Seconds };
         let file = ConfigFile { path: path.clone(), source: Source::Flag, unit };
         match read {
-            Ok(Some(value)) => {
+            Ok(value) => {
                 let entries = self.servers_of(&path, value).unwrap_or_default();
                 for (name, value) in entries.servers {
                     if let Some(server) = self.entry(&name, &value, &file, &entries.prompted) {
@@ -235,7 +235,6 @@ impl Reading {
                     }
                 }
             }
-            Ok(None) => self.read.diagnostics.push(Diagnostic::error(MCP_CONFIG, &path, "there is no such file")),
             Err(why) => self.read.diagnostics.push(Diagnostic::error(MCP_CONFIG, &path, why)),
         }
     }

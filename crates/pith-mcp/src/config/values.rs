@@ -14,6 +14,9 @@ pub enum Unresolved {
     /// The id of something that the user has to say.
     #[error("needs input {0}")]
     Input(String),
+    /// A variable that the entry must not have.
+    #[error("names {0}, which holds a key of a model; files of a project do not get it")]
+    Withheld(String),
 }
 
 /// Where values come from.
@@ -25,6 +28,8 @@ pub struct Variables<'a> {
     pub inputs: &'a HashMap<String, String>,
     /// Learns the values of variables whose names say that nobody may read them.
     pub secrets: &'a Secrets,
+    /// Variables that the entry must not have.
+    pub withheld: &'a [String],
 }
 
 /// A text with its variables replaced, or the command whose output is the value.
@@ -49,36 +54,42 @@ pub fn resolve(text: &str, variables: &Variables<'_>) -> Result<Resolved, Unreso
 impl Variables<'_> {
     /// Replaces the variables of a text.
     pub fn replace(&self, text: &str) -> Result<String, Unresolved> {
-        if let Some(name) = text.strip_prefix("$env:")
-            && is_name(name)
-        {
-            return self.variable(name).ok_or_else(|| Unresolved::Variable(name.to_owned()));
-        }
         let (mut replaced, mut rest) = (String::new(), text);
-        while let Some((before, after)) = rest.split_once("${") {
+        while let Some((before, after)) = rest.split_once('$') {
+            let (value, behind) = self.named(after)?;
             replaced.push_str(before);
-            match after.split_once('}') {
-                Some((inside, behind)) => {
-                    replaced.push_str(&self.value(inside)?);
-                    rest = behind;
-                }
-                // An opening that is never closed is text.
-                None => {
-                    replaced.push_str("${");
-                    rest = after;
-                }
-            }
+            replaced.push_str(&value);
+            rest = behind;
         }
         replaced.push_str(rest);
         Ok(replaced)
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
-        let value = self.environment.get(name)?;
-        if is_secret_name(name) {
-            self.secrets.remember(&value);
+    /// Returns the value of what stands behind a `$`, and the text after it. Any other `$` is text, also one before an
+    /// opening that is never closed.
+    fn named<'t>(&self, after: &'t str) -> Result<(String, &'t str), Unresolved> {
+        if let Some((inside, behind)) = after.strip_prefix('{').and_then(|inside| inside.split_once('}')) {
+            return Ok((self.value(inside)?, behind));
         }
-        Some(value)
+        match after.strip_prefix("env:").map(split_name) {
+            Some((name, behind)) if !name.is_empty() => Ok((self.needed(name)?, behind)),
+            _ => Ok(("$".to_owned(), after)),
+        }
+    }
+
+    fn needed(&self, name: &str) -> Result<String, Unresolved> {
+        self.variable(name)?.ok_or_else(|| Unresolved::Variable(name.to_owned()))
+    }
+
+    fn variable(&self, name: &str) -> Result<Option<String>, Unresolved> {
+        if self.withheld.iter().any(|withheld| withheld == name) {
+            return Err(Unresolved::Withheld(name.to_owned()));
+        }
+        let value = self.environment.get(name);
+        if is_secret_name(name) {
+            value.iter().for_each(|value| self.secrets.remember(value));
+        }
+        Ok(value)
     }
 
     fn value(&self, inside: &str) -> Result<String, Unresolved> {
@@ -91,17 +102,17 @@ impl Variables<'_> {
             return self.inputs.get(id).cloned().ok_or_else(|| Unresolved::Input(id.to_owned()));
         }
         let inside = inside.strip_prefix("env:").unwrap_or(inside);
-        let (name, default) = match inside.split_once(":-") {
-            Some((name, default)) => (name, Some(default)),
-            None => (inside, None),
-        };
-        let value = self.variable(name).or_else(|| default.map(str::to_owned));
-        value.ok_or_else(|| Unresolved::Variable(name.to_owned()))
+        match inside.split_once(":-") {
+            Some((name, default)) => Ok(self.variable(name)?.unwrap_or_else(|| default.to_owned())),
+            None => self.needed(inside),
+        }
     }
 }
 
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+/// Splits a text after the name of a variable at its beginning.
+fn split_name(text: &str) -> (&str, &str) {
+    let end = text.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
+    text.split_at(end.unwrap_or(text.len()))
 }
 
 #[cfg(test)]
@@ -112,7 +123,8 @@ mod tests {
         let environment = Environment::of("/home/u", [("TOKEN", "secret")]);
         let inputs = HashMap::from([("github-key".to_owned(), "${TOKEN}".to_owned())]);
         let (cwd, secrets) = (Path::new("/project"), &Secrets::default());
-        resolve(text, &Variables { environment: &environment, cwd, inputs: &inputs, secrets })
+        let withheld = &["MODEL_KEY".to_owned()];
+        resolve(text, &Variables { environment: &environment, cwd, inputs: &inputs, secrets, withheld })
     }
 
     #[test]
@@ -124,6 +136,7 @@ mod tests {
         check("Bearer ${TOKEN}", "Bearer secret");
         check("${env:TOKEN}", "secret");
         check("$env:TOKEN", "secret");
+        check("Bearer $env:TOKEN, $env: and $$", "Bearer secret, $env: and $$");
         check("${NONE:-a:-b}", "a:-b");
         check("${TOKEN:-other}", "secret");
         check("${input:github-key}", "${TOKEN}");
@@ -136,6 +149,10 @@ mod tests {
     fn what_is_not_set_is_named() {
         assert_eq!(resolved("a ${NONE}"), Err(Unresolved::Variable("NONE".to_owned())));
         assert_eq!(resolved("$env:NONE"), Err(Unresolved::Variable("NONE".to_owned())));
+        assert_eq!(resolved("x$env:NONE"), Err(Unresolved::Variable("NONE".to_owned())));
+        for text in ["${MODEL_KEY}", "a $env:MODEL_KEY", "${MODEL_KEY:-none}"] {
+            assert_eq!(resolved(text), Err(Unresolved::Withheld("MODEL_KEY".to_owned())), "{text}");
+        }
         assert_eq!(resolved("${input:none}"), Err(Unresolved::Input("none".to_owned())));
         assert_eq!(resolved("!pass show x"), Ok(Resolved::Command("pass show x".to_owned())));
     }
