@@ -33,6 +33,8 @@ pub use needs::NeedsStart;
 const MAX_CALLS: usize = 8;
 /// How many problems of tools are kept beside those of their list.
 const MAX_PROBLEMS: usize = 100;
+/// How many lines are shown of what a server has written, and of what it has logged.
+pub const MAX_REMARKS: usize = 200;
 
 /// Who wants a server to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +77,8 @@ struct Inner {
     /// The task that starts it, or that watches it while it runs.
     task: Option<AbortHandle>,
     n_starts: u64,
-    /// Whether work has waited for this start.
-    has_been_awaited: bool,
+    /// Whether this start has taken longer than anybody waits.
+    is_overdue: bool,
     n_failures: u32,
     retry_at: Option<Instant>,
     last_use: Instant,
@@ -91,7 +93,6 @@ pub struct Snapshot {
     pub error: Option<String>,
     pub offer: Option<Arc<Offer>>,
     pub problems: Vec<String>,
-    pub remarks: Vec<String>,
     pub n_calls: u64,
     pub n_restarts: u64,
 }
@@ -109,7 +110,7 @@ impl Server {
             connection: None,
             task: None,
             n_starts: 0,
-            has_been_awaited: false,
+            is_overdue: false,
             n_failures: 0,
             retry_at: None,
             last_use: Instant::now(),
@@ -138,13 +139,15 @@ impl Server {
             error: inner.error.clone(),
             offer: inner.offer.clone(),
             problems: inner.problems.clone(),
-            remarks: inner
-                .connection
-                .as_ref()
-                .map_or_else(|| inner.remarks.clone(), |connection| connection.remarks(20)),
             n_calls: self.n_calls.load(Ordering::Relaxed),
             n_restarts: inner.n_starts.saturating_sub(1),
         }
+    }
+
+    /// What it has written beside the protocol, and logged.
+    pub fn remarks(&self) -> Vec<String> {
+        let inner = self.inner();
+        inner.connection.as_ref().map_or_else(|| inner.remarks.clone(), |connection| connection.remarks(MAX_REMARKS))
     }
 
     /// What the server is good for, in a line: as the user says, else the first line of its instructions. It stays what
@@ -248,7 +251,7 @@ impl Server {
         }
         inner.connection = None;
         inner.n_starts += 1;
-        inner.has_been_awaited = false;
+        inner.is_overdue = false;
         inner.task = Some(tokio::spawn(self.clone().start()).abort_handle());
         self.enter(&mut inner, State::Starting, None);
         None

@@ -49,10 +49,14 @@ impl Servers {
     }
 
     /// Called when the model searches for tools: starts the servers whose tools it may find and nobody knows. Returns
-    /// what to wait for, if there are any.
+    /// what to wait for, if there are any. Old lists are renewed meanwhile; that counts from the next search on.
     pub fn begin_search(&self) -> Option<BoxFuture<'static, ()>> {
-        let searched = self.searched_servers();
+        let is_renewed =
+            |server: &Arc<Server>| server.config.tools_needed_by() == NeededBy::Search && server.has_old_list();
+        self.all().into_iter().filter(is_renewed).for_each(|server| server.begin_start());
+        let mut searched = self.searched_servers();
         searched.iter().for_each(|server| server.begin_start());
+        searched.retain(|server| !server.is_overdue());
         self.wait_for(searched)
     }
 
@@ -97,11 +101,13 @@ impl Servers {
         let limit = self.startup_wait();
         Some(Box::pin(async move {
             let mut starting = JoinSet::new();
-            for server in awaited {
-                server.note_wait();
+            for server in awaited.iter().cloned() {
                 starting.spawn(async move { server.connect(Wanted::Used).await.map(drop) });
             }
-            let _ = timeout(limit, async { while starting.join_next().await.is_some() {} }).await;
+            let started = timeout(limit, async { while starting.join_next().await.is_some() {} }).await;
+            if started.is_err() {
+                awaited.iter().for_each(|server| server.note_overdue());
+            }
         }))
     }
 }

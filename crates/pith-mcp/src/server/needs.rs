@@ -25,11 +25,11 @@ impl Server {
         let is_unknown = inner.offer.is_none();
         match (inner.state, self.config.tools_needed_by()) {
             (State::Disabled | State::Ready, _) => NeedsStart::No,
-            // Somebody else has started it. Work that begins meanwhile waits for it, but only once.
-            (State::Starting, NeededBy::Request) if is_unknown && !inner.has_been_awaited => NeedsStart::ForRequest,
-            (State::Starting, _) => NeedsStart::No,
+            // Somebody else has started it. Work that begins meanwhile waits for it, unless that was in vain before.
+            (State::Starting, _) if inner.is_overdue => NeedsStart::No,
             (_, NeededBy::Request) if is_unknown => NeedsStart::ForRequest,
             (_, NeededBy::Search) if is_unknown => NeedsStart::ForSearch,
+            (State::Starting, _) => NeedsStart::No,
             (_, NeededBy::Request) if inner.is_offer_old => NeedsStart::InBackground,
             _ if self.config.lifecycle != Lifecycle::Lazy => NeedsStart::InBackground,
             _ => NeedsStart::No,
@@ -41,8 +41,20 @@ impl Server {
         let _ = self.step(Wanted::Used, false);
     }
 
-    /// Notes that work waits for the start of the server.
-    pub fn note_wait(&self) {
-        self.inner().has_been_awaited = true;
+    /// Whether its list should be renewed before the model searches it again.
+    pub fn has_old_list(&self) -> bool {
+        let inner = self.inner();
+        inner.state == State::Idle && inner.is_offer_old
+    }
+
+    /// Notes that somebody has waited for the start of the server as long as one may.
+    pub fn note_overdue(&self) {
+        let mut inner = self.inner();
+        inner.is_overdue = inner.state == State::Starting;
+    }
+
+    /// Whether its start has kept somebody waiting in vain.
+    pub fn is_overdue(&self) -> bool {
+        self.inner().is_overdue
     }
 }

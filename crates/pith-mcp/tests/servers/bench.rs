@@ -111,6 +111,16 @@ impl Bench {
         Bench { directory, servers: session }
     }
 
+    /// Waits until something is so.
+    pub async fn wait(&self, is_so: impl Fn(&Bench) -> bool) {
+        let waiting = async {
+            while !is_so(self) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("it has come to that");
+    }
+
     pub fn state(&self) -> State {
         self.servers.find("s").expect("configured").snapshot().state
     }

@@ -10,13 +10,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, entry, program, text};
 
-/// Waits until the server has entered a state.
-async fn until(bench: &Bench, state: State) {
-    while bench.state() != state {
-        tokio::task::yield_now().await;
-    }
-}
-
 #[tokio::test]
 async fn an_unused_server_ends_and_the_next_call_starts_it() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -25,10 +18,8 @@ async fn an_unused_server_ends_and_the_next_call_starts_it() {
     idle["idleTimeout"] = json!(0.0005);
     let bench = Bench::in_directory(directory, json!({ "s": idle }));
     bench.connect().await;
-    until(&bench, State::Idle).await;
-    while !bench.log().contains("ended") {
-        tokio::task::yield_now().await;
-    }
+    bench.wait(|bench| bench.state() == State::Idle).await;
+    bench.wait(|bench| bench.log().contains("ended")).await;
     assert_eq!(text(&bench.call("echo", json!({})).await), "{}");
     bench.servers.close().await;
 }
@@ -38,7 +29,7 @@ async fn a_server_that_ends_by_itself_is_idle() {
     let bench = Bench::with("plain");
     bench.connect().await;
     assert_eq!(text(&bench.call("leave", json!({})).await), "bye");
-    until(&bench, State::Idle).await;
+    bench.wait(|bench| bench.state() == State::Idle).await;
     assert_eq!(bench.error(), "");
     assert_eq!(text(&bench.call("echo", json!({})).await), "{}");
     assert_eq!(bench.servers.shown()[0].restarts, 1);
@@ -148,7 +139,7 @@ async fn a_server_of_the_project_is_believed_nothing_and_runs_no_command_for_a_v
     let bench = Bench::in_directory(directory, json!({}));
     bench.connect().await;
     let hints = bench.tool("mcp__p__echo").origin().expect("of a server").hints;
-    assert_eq!(hints, Hints { is_read_only: false, is_destructive: false, is_approved: false });
+    assert_eq!(hints, Hints { is_read_only: false, is_destructive: true, is_approved: false });
     assert_eq!(bench.servers.instructions(), []);
     let error = bench.servers.find("q").expect("configured").snapshot().error.unwrap_or_default();
     assert!(error.contains("files of a project may do that only with --approve"), "{error}");
@@ -188,7 +179,7 @@ async fn a_server_that_somebody_ends_while_it_starts_is_not_started_again() {
         let server = server.clone();
         async move { server.connect(Wanted::Asked).await.map(drop) }
     });
-    until(&bench, State::Starting).await;
+    bench.wait(|bench| bench.state() == State::Starting).await;
     server.stop().await;
     let failure = starting.await.expect("no panic").expect_err("it was ended");
     assert_eq!(failure.why, "ended before it could be used");

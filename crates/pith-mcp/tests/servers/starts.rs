@@ -80,16 +80,27 @@ async fn work_waits_for_a_server_whose_tools_the_session_has_found_before() {
 
 #[tokio::test]
 async fn work_waits_once_for_a_server_that_starts_already() {
-    let bench = bench("silent", &json!({"lifecycle": "eager"}));
+    // Longer than work waits.
+    let bench = bench("silent", &json!({"lifecycle": "eager", "startupTimeoutMs": 3_600_000}));
     bench.servers.start_eager();
     assert_eq!(bench.state(), State::Starting);
-    let wait = bench.servers.begin_work(Vec::new).expect("its tools are not known");
-    let waiting = tokio::spawn(wait);
-    while bench.servers.begin_work(Vec::new).is_some() {
-        tokio::task::yield_now().await;
-    }
-    assert!(!waiting.is_finished());
-    waiting.abort();
+    drop(bench.servers.begin_work(Vec::new).expect("its tools are not known"));
+    let wait = bench.servers.begin_work(Vec::new).expect("nobody has waited yet");
+    tokio::time::pause();
+    wait.await;
+    tokio::time::resume();
+    assert_eq!(bench.state(), State::Starting);
+    assert!(bench.servers.begin_work(Vec::new).is_none(), "it was waited for in vain");
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn work_waits_for_found_tools_of_a_server_that_starts_already() {
+    let bench = bench("plain", &json!({"lifecycle": "eager", "exposure": "deferred"}));
+    bench.servers.start_eager();
+    let wait = bench.servers.begin_work(|| vec!["mcp__s__echo".to_owned()]);
+    wait.expect("a tool of it is declared").await;
+    assert_eq!(bench.state(), State::Ready);
     bench.servers.close().await;
 }
 
@@ -161,6 +172,8 @@ async fn an_old_list_is_renewed_while_the_model_answers_if_it_was_declared() {
         let second = Bench::sharing(first.directory.clone(), json!({ "s": server }), None, None, None);
         assert!(second.servers.begin_work(Vec::new).is_none(), "nobody waits: the tools are known");
         assert_eq!(second.state(), state, "{exposure}");
+        assert!(second.servers.begin_search().is_none(), "nobody waits: the tools are known");
+        assert_eq!(second.state(), State::Starting, "a search renews them, too");
         second.servers.close().await;
     }
 }

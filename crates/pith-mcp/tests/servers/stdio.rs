@@ -118,7 +118,7 @@ async fn a_command_for_a_value_leaves_nothing_behind() {
     bench.connect().await;
     assert_eq!(bench.state(), State::Ready, "{}", bench.error());
     let pid = std::fs::read_to_string(pid).expect("it has run");
-    wait_gone(pid.trim()).await;
+    bench.wait(|_| !Path::new("/proc").join(pid.trim()).exists()).await;
     bench.servers.close().await;
 }
 
@@ -328,10 +328,10 @@ async fn a_log_is_kept_without_secrets() {
     let bench = Bench::with("plain");
     bench.connect().await;
     // The request for the level follows the start.
-    while !bench.servers.find("s").expect("configured").snapshot().remarks.iter().any(|line| line.contains("db")) {
+    while !bench.servers.find("s").expect("configured").remarks().iter().any(|line| line.contains("db")) {
         tokio::task::yield_now().await;
     }
-    let remarks = bench.servers.find("s").expect("configured").snapshot().remarks;
+    let remarks = bench.servers.find("s").expect("configured").remarks();
     assert_eq!(remarks, [r#"[warning] db: {"slow":"[redacted]"}"#]);
     assert!(bench.log().contains(r#""level":"warning""#), "{}", bench.log());
     bench.servers.close().await;
@@ -374,14 +374,4 @@ async fn what_an_approval_goes_by_is_known_of_every_tool() {
     let expected = Hints { is_read_only: false, is_destructive: false, is_approved: false };
     assert_eq!(hints("mcp__s__typed"), expected);
     bench.servers.close().await;
-}
-
-async fn wait_gone(pid: &str) {
-    let process = Path::new("/proc").join(pid);
-    let gone = async {
-        while process.exists() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), gone).await.expect("it has ended");
 }
