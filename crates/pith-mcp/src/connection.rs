@@ -253,10 +253,12 @@ impl Connection {
                 }
                 () = sleep_until(deadline.min(longest)) => {
                     // While the user is asked, the server cannot answer.
-                    if !self.is_asking(caller) || Instant::now() >= longest {
-                        break Ended::TimedOut;
+                    let now = Instant::now();
+                    let since = self.last_waited(caller).map(|waited| waited + self.timeout);
+                    match since.filter(|since| *since > now && now < longest) {
+                        Some(since) => deadline = since,
+                        None => break Ended::TimedOut,
                     }
-                    deadline = Instant::now() + self.timeout;
                 }
             }
         };
@@ -278,11 +280,11 @@ impl Connection {
         }
     }
 
-    /// Whether the server waits for an answer of the one who makes a request, or of anybody.
-    fn is_asking(&self, caller: Option<&Caller>) -> bool {
+    /// When the server last waited for an answer of the one who makes a request, or of anybody.
+    fn last_waited(&self, caller: Option<&Caller>) -> Option<Instant> {
         match caller {
-            Some(caller) => caller.inputs.questions.is_open(),
-            None => self.callers.sessions().iter().any(|inputs| inputs.questions.is_open()),
+            Some(caller) => caller.inputs.questions.last_waited(),
+            None => self.callers.sessions().iter().filter_map(|inputs| inputs.questions.last_waited()).max(),
         }
     }
 

@@ -3,14 +3,13 @@
 mod fields;
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pith_agent::{BoxFuture, mismatch};
 use pith_protocol::host::{Page, UiAnswer, UiMethod};
 use serde_json::{Map, Value, json};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use url::Url;
 
 use fields::{Field, Filled, fields};
@@ -38,10 +37,17 @@ pub struct Questions {
     server: String,
     /// `None` if there is nobody to ask.
     user: Option<Arc<dyn User>>,
-    /// How many wait for an answer.
-    open: AtomicUsize,
+    waiting: Mutex<Waiting>,
     /// Pages that the user opened and that the server has not called done.
     pages: Mutex<HashSet<String>>,
+}
+
+/// The requests of a server that wait for an answer.
+#[derive(Default)]
+struct Waiting {
+    n_open: usize,
+    /// When the last of them was answered.
+    answered: Option<Instant>,
 }
 
 /// What the user made of a question.
@@ -77,7 +83,7 @@ impl Asker<'_> {
 
 impl Questions {
     pub fn of(server: &str, user: Option<Arc<dyn User>>) -> Self {
-        Questions { server: server.to_owned(), user, open: AtomicUsize::new(0), pages: Mutex::default() }
+        Questions { server: server.to_owned(), user, waiting: Mutex::default(), pages: Mutex::default() }
     }
 
     /// Whether somebody can answer.
@@ -85,15 +91,21 @@ impl Questions {
         self.user.is_some()
     }
 
-    /// Whether a request of the server waits for its answer; meanwhile the time of calls stands still.
-    pub fn is_open(&self) -> bool {
-        self.open.load(Ordering::Relaxed) > 0
+    /// When a request of the server last waited for its answer: now, if one does. The time of calls stands still until
+    /// then.
+    pub fn last_waited(&self) -> Option<Instant> {
+        let waiting = self.waiting();
+        if waiting.n_open > 0 { Some(Instant::now()) } else { waiting.answered }
     }
 
     /// Counts a request of the server that waits for its answer, until the returned value is dropped.
     pub fn open(&self) -> Open<'_> {
-        self.open.fetch_add(1, Ordering::Relaxed);
-        Open(&self.open)
+        self.waiting().n_open += 1;
+        Open(self)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks whether something may be done. Nobody there, or no answer in time, means no.
@@ -131,7 +143,7 @@ impl Questions {
         format!("{}/{elicitation}", self.server)
     }
 
-    fn pages(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+    fn pages(&self) -> MutexGuard<'_, HashSet<String>> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -196,11 +208,13 @@ async fn fill_whole(asker: &Asker<'_>, lead: &str, schema: &Value) -> Reaction {
 }
 
 /// A request of a server that waits for its answer.
-pub struct Open<'a>(&'a AtomicUsize);
+pub struct Open<'a>(&'a Questions);
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let mut waiting = self.0.waiting();
+        waiting.n_open -= 1;
+        waiting.answered = Some(Instant::now());
     }
 }
 
@@ -230,6 +244,20 @@ mod tests {
     use std::collections::VecDeque;
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_of_calls_stands_still_until_the_last_answer() {
+        let questions = Questions::of("s", None);
+        assert_eq!(questions.last_waited(), None);
+        let (first, second) = (questions.open(), questions.open());
+        drop(first);
+        tokio::time::advance(Duration::from_secs(50)).await;
+        assert_eq!(questions.last_waited(), Some(Instant::now()));
+        drop(second);
+        let answered = Instant::now();
+        tokio::time::advance(Duration::from_secs(50)).await;
+        assert_eq!(questions.last_waited(), Some(answered));
+    }
 
     /// A user with prepared answers, who remembers the dialogs that were shown and the pages that are done.
     #[derive(Default)]
