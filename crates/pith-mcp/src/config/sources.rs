@@ -1,6 +1,6 @@
 //! Where servers come from, and which of two with the same name counts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pith_config::{Diagnostic, ProjectTrust, document};
 use pith_protocol::fields::type_name;
@@ -112,7 +112,6 @@ pub fn read_all(places: &Places, given: &Given, trust: ProjectTrust) -> Read {
     let is_trusted = trust == ProjectTrust::Given;
     let is_approved = is_trusted && (given.is_approved || !known.has_project());
     reading.read.accepted = is_approved.then(Vec::new);
-    let mut overrides = Vec::new();
     for file in places.project_files() {
         let Some(entries) = reading.entries(&file) else { continue };
         if !is_trusted {
@@ -121,7 +120,7 @@ pub fn read_all(places: &Places, given: &Given, trust: ProjectTrust) -> Read {
         }
         for (name, value) in entries.servers {
             if overrides_only(&value) {
-                overrides.push((name, value, file.path.clone()));
+                reading.overrides.push((name, value, file.path.clone()));
                 continue;
             }
             let Some(server) = reading.entry(&name, &value, &file, &entries.prompted) else { continue };
@@ -136,15 +135,11 @@ pub fn read_all(places: &Places, given: &Given, trust: ProjectTrust) -> Read {
     for file in places.user_files() {
         let Some(entries) = reading.entries(&file) else { continue };
         for (name, value) in entries.servers {
-            let changed = overrides.iter().find(|(other, ..)| is_same(other, &name));
-            let value = changed.map_or_else(|| value.clone(), |(_, changes, _)| overridden(&value, changes));
-            if let Some(server) = reading.entry(&name, &value, &file, &entries.prompted) {
-                reading.add(server);
-            }
+            reading.add_of_user(&name, &value, &file, &entries.prompted);
         }
     }
     reading.imports(places);
-    for (name, _, path) in overrides {
+    for (name, _, path) in std::mem::take(&mut reading.overrides) {
         if !reading.read.servers.iter().any(|server| is_same(&server.name, &name)) {
             reading.warn(&path, format!("server \"{name}\": it has neither \"command\" nor \"url\""));
         }
@@ -185,6 +180,9 @@ fn overrides_only(entry: &Value) -> bool {
 fn overridden(entry: &Value, changes: &Value) -> Value {
     let mut entry = entry.clone();
     if let (Some(entry), Some(changes)) = (entry.as_object_mut(), changes.as_object()) {
+        if changes.contains_key("enabled") {
+            entry.shift_remove("disabled");
+        }
         for key in ["enabled", "exposure", "toolExposure"] {
             if let Some(value) = changes.get(key) {
                 entry.insert(key.to_owned(), value.clone());
@@ -204,11 +202,19 @@ struct Entries {
 #[derive(Default)]
 struct Reading {
     read: Read,
+    /// What entries of the project change of the user's: name, members, file.
+    overrides: Vec<(String, Value, PathBuf)>,
 }
 
 impl Reading {
+    /// Reports something that is left out or mended while the rest counts.
     fn warn(&mut self, path: &Path, message: String) {
         self.read.diagnostics.push(Diagnostic::warning(MCP_CONFIG, path, message));
+    }
+
+    /// Reports something that cannot be used.
+    fn refuse(&mut self, path: &Path, message: impl Into<String>) {
+        self.read.diagnostics.push(Diagnostic::error(MCP_CONFIG, path, message));
     }
 
     fn add(&mut self, server: ServerConfig) {
@@ -235,7 +241,7 @@ impl Reading {
                     }
                 }
             }
-            Err(why) => self.read.diagnostics.push(Diagnostic::error(MCP_CONFIG, &path, why)),
+            Err(why) => self.refuse(&path, why),
         }
     }
 
@@ -244,7 +250,7 @@ impl Reading {
         match document::read(&file.path) {
             Ok(value) => self.servers_of(&file.path, value?),
             Err(why) => {
-                self.read.diagnostics.push(Diagnostic::error(MCP_CONFIG, &file.path, why));
+                self.refuse(&file.path, why);
                 None
             }
         }
@@ -258,14 +264,14 @@ impl Reading {
                 object.remove(key).map(|servers| (key, servers))
             }
             other => {
-                self.warn(path, format!("expected an object, got {}", type_name(&other)));
+                self.refuse(path, format!("expected an object, got {}", type_name(&other)));
                 return None;
             }
         };
         match found? {
             (_, Value::Object(servers)) => Some(Entries { servers, prompted }),
             (key, other) => {
-                self.warn(path, format!("{key}: expected an object, got {}", type_name(&other)));
+                self.refuse(path, format!("{key}: expected an object, got {}", type_name(&other)));
                 None
             }
         }
@@ -274,7 +280,7 @@ impl Reading {
     /// What a file says that users are asked for.
     fn prompted(&mut self, path: &Path, document: &Value) -> Vec<Prompted> {
         let (prompted, problems) = read_prompted(document);
-        problems.into_iter().for_each(|problem| self.warn(path, problem));
+        problems.into_iter().for_each(|problem| self.refuse(path, problem));
         prompted
     }
 
@@ -294,7 +300,7 @@ impl Reading {
                 Some(ServerConfig { path: Some(file.path.clone()), prompted, ..server })
             }
             Err(error) => {
-                self.warn(&file.path, error.to_string());
+                self.refuse(&file.path, error.to_string());
                 None
             }
         }
@@ -308,12 +314,12 @@ impl Reading {
         let names = match named {
             None | Some(Value::Null) => return,
             Some(Value::Array(names)) => names,
-            Some(other) => return self.warn(&file, format!("imports: expected an array, got {}", type_name(&other))),
+            Some(other) => return self.refuse(&file, format!("imports: expected an array, got {}", type_name(&other))),
         };
         for (index, name) in names.iter().enumerate() {
             match name.as_str().ok_or_else(|| "expected a string".to_owned()).and_then(ImportedProgram::named) {
                 Ok(program) => self.import(program, places),
-                Err(why) => self.warn(&file, format!("imports[{index}]: {why}")),
+                Err(why) => self.refuse(&file, format!("imports[{index}]: {why}")),
             }
         }
     }
@@ -325,13 +331,20 @@ impl Reading {
             Ok((program.entries(document)?, prompted))
         }) {
             Ok(read) => read,
-            Err(why) => return self.read.diagnostics.push(Diagnostic::error(MCP_CONFIG, &path, why)),
+            Err(why) => return self.refuse(&path, why),
         };
         let file = ConfigFile { path, source: Source::User, unit: program.unit() };
         for (name, value) in entries {
-            if let Some(server) = self.entry(&name, &value, &file, &prompted) {
-                self.add(server);
-            }
+            self.add_of_user(&name, &value, &file, &prompted);
+        }
+    }
+
+    /// Adds a server of the user, with what the project changes of it.
+    fn add_of_user(&mut self, name: &str, value: &Value, file: &ConfigFile, prompted: &[Prompted]) {
+        let changed = self.overrides.iter().find(|(other, ..)| is_same(other, name));
+        let value = changed.map_or_else(|| value.clone(), |(_, changes, _)| overridden(value, changes));
+        if let Some(server) = self.entry(name, &value, file, prompted) {
+            self.add(server);
         }
     }
 
@@ -518,6 +531,19 @@ mod tests {
         home.write("work/.pi/mcp.json", r#"{"mcpServers": {"u": {"enabled": false, "env": {"A": "b"}}, "n": {}}}"#);
         let read = read_all(&home.places, &Given::default(), ProjectTrust::Given);
         assert_eq!((read.servers.len(), read.servers[0].is_enabled, read.servers[0].source), (1, false, Source::User));
+        // Also on again, and one of another program.
+        home.write(
+            "agent/mcp.json",
+            r#"{"imports": ["cursor"], "mcpServers": {"u": {"command": "x", "disabled": true}}}"#,
+        );
+        home.write("home/.cursor/mcp.json", &entry("i"));
+        home.write(
+            "work/.pi/mcp.json",
+            r#"{"mcpServers": {"u": {"enabled": true}, "i": {"enabled": false}, "n": {}}}"#,
+        );
+        let read = read_all(&home.places, &Given::default(), ProjectTrust::Given);
+        let enabled: Vec<_> = read.servers.iter().map(|server| (&*server.name, server.is_enabled)).collect();
+        assert_eq!(enabled, [("u", true), ("i", false)]);
         let findings: Vec<_> = read.diagnostics.iter().map(|found| &*found.message).collect();
         assert_eq!(findings, ["server \"n\": it has neither \"command\" nor \"url\""]);
     }
