@@ -45,6 +45,8 @@ pub(crate) enum Job {
     ExtensionCommand(u64),
     /// The wait before another attempt.
     RetryWait,
+    /// What MCP servers do for a command of the host.
+    Servers,
     /// Work that has no owner to tell: replies it carries are answered with an error when they are dropped.
     Background,
 }

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::jobs::{Job, JobEnd};
 use crate::session::Session;
-use commands::Patience;
+use commands::Ending;
 pub(crate) use commands::{McpReply, refused};
 pub use sampling::McpSample;
 
@@ -75,6 +75,9 @@ pub trait McpServers: Send + Sync {
 
     /// Starts all servers that are switched on and waits for the outcome.
     fn connect(&self) -> BoxFuture<'static, ()>;
+
+    /// Like `connect`, for the servers of the host alone.
+    fn connect_host(&self) -> BoxFuture<'static, ()>;
 
     /// Ends a server and starts it again; `None` if there is none of that name.
     fn reconnect(&self, name: &str) -> Option<BoxFuture<'static, ()>>;
@@ -172,7 +175,7 @@ pub(crate) struct Mcp {
     n_samples: u32,
     /// How many commands of the host wait for servers. The servers end after the last of them was answered.
     n_waiting: usize,
-    patience: Patience,
+    ending: Ending,
 }
 
 impl Mcp {
@@ -186,13 +189,13 @@ impl Mcp {
             eager: EagerStart::Waiting,
             n_samples: 0,
             n_waiting: 0,
-            patience: Patience::default(),
+            ending: Ending::default(),
         }
     }
 
     /// Takes the token that ends the session at once.
     pub fn stop_with(&mut self, stop: CancellationToken) {
-        self.patience.stop = stop;
+        self.ending.stop = stop;
     }
 
     /// Waits for what servers tell or ask next. Cancel safe.
@@ -302,7 +305,7 @@ impl Session {
 
     /// Ends the servers once no command waits for them; the session waits for that.
     pub(crate) fn close_mcp(&mut self) {
-        self.mcp.patience.closing.cancel();
+        self.mcp.ending.begun.cancel();
         if self.mcp.n_waiting > 0 {
             return;
         }

@@ -319,6 +319,7 @@ impl Session {
             Job::Shell(key) => self.on_shell_panic(key),
             Job::ExtensionCommand(key) => self.on_command_ran(key),
             Job::RetryWait => self.on_retry_due(),
+            Job::Servers => self.on_servers_waited(),
             Job::Background => log_line(&format!("work in the background ended unexpectedly: {error}")),
         }
     }

@@ -21,23 +21,23 @@ pub(crate) enum McpReply {
     Enable(Reply<SetMcpEnabled>),
 }
 
-/// How long commands wait for servers.
+/// How the end of the session limits commands that wait for servers.
 #[derive(Clone, Default)]
-pub(super) struct Patience {
-    /// The session is closing: a host that has sent its last line still gets its answers, for a while.
-    pub closing: CancellationToken,
-    /// The session is to end at once.
+pub(super) struct Ending {
+    /// Fired when the session is closing: a host that has sent its last line still gets its answers, for a while.
+    pub begun: CancellationToken,
+    /// Fired when the session is to end at once.
     pub stop: CancellationToken,
 }
 
-impl Patience {
+impl Ending {
     /// How long servers may take once nothing else can come from the host.
     const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
-    /// Ends when waiting makes no sense any more.
-    async fn end(self) {
+    /// Waits until nothing may be waited for any more.
+    async fn time_is_up(self) {
         let limit = async {
-            self.closing.cancelled().await;
+            self.begun.cancelled().await;
             tokio::time::sleep(Self::LAST_ANSWERS).await;
         };
         tokio::select! {
@@ -53,7 +53,7 @@ impl Session {
         match self.mcp.servers.set_host(&call.servers) {
             Err(why) => self.answer(reply, Err(refused(why))),
             Ok(()) if call.wait == Some(true) => {
-                let connect = self.mcp.servers.connect();
+                let connect = self.mcp.servers.connect_host();
                 self.answer_mcp_after(connect, McpReply::Set(reply));
             }
             Ok(()) => {
@@ -115,11 +115,11 @@ impl Session {
 
     fn answer_mcp_after(&mut self, work: BoxFuture<'static, ()>, reply: McpReply) {
         self.mcp.n_waiting += 1;
-        let patience = self.mcp.patience.clone();
-        self.jobs.spawn(Job::Background, async move {
+        let ending = self.mcp.ending.clone();
+        self.jobs.spawn(Job::Servers, async move {
             tokio::select! {
                 () = work => {}
-                () = patience.end() => {}
+                () = ending.time_is_up() => {}
             }
             JobEnd::ServersAsked(reply)
         });
@@ -128,6 +128,11 @@ impl Session {
     /// Called when servers have done what a command asked for, or nobody may wait for them any longer.
     pub(crate) fn on_servers_asked(&mut self, reply: McpReply) {
         self.answer_mcp(reply);
+        self.on_servers_waited();
+    }
+
+    /// Called when a command no longer waits for servers, also if what they did for it has panicked.
+    pub(crate) fn on_servers_waited(&mut self) {
         self.mcp.n_waiting -= 1;
         if self.is_closing {
             self.close_mcp();

@@ -68,6 +68,10 @@ impl Session {
         if self.is_closing {
             return Err("the session is ending".to_owned());
         }
+        // What it costs is counted with the call during which a server asks.
+        if self.activity.run().is_none() {
+            return Err("servers may ask the model only while it works on a prompt".to_owned());
+        }
         if self.mcp.n_samples >= MAX_SAMPLES {
             return Err(format!("servers may ask the model {MAX_SAMPLES} times for each prompt"));
         }

@@ -68,6 +68,10 @@ impl McpServers for NoServers {
         Box::pin(async {})
     }
 
+    fn connect_host(&self) -> BoxFuture<'static, ()> {
+        self.connect()
+    }
+
     fn reconnect(&self, _name: &str) -> Option<BoxFuture<'static, ()>> {
         None
     }
