@@ -155,11 +155,13 @@ fn missing<'a>(prompt: &'a OfferedPrompt, filled: &Map<String, Value>) -> Vec<&'
     prompt.arguments.iter().filter(|argument| argument.required && !filled.contains_key(&argument.name)).collect()
 }
 
-/// Splits off the first word; quotes of either kind group, an open one runs to the end.
+/// Splits off the first word, as shells do; an open quote runs to the end.
 fn first_word(text: &str) -> (String, &str) {
     let (mut word, mut quote) = (String::new(), None);
-    for (at, letter) in text.char_indices() {
+    let mut letters = text.char_indices();
+    while let Some((at, letter)) = letters.next() {
         match quote {
+            None | Some('"') if letter == '\\' => word.extend(letters.next().map(|(_, escaped)| escaped)),
             Some(open) if letter == open => quote = None,
             Some(_) => word.push(letter),
             None if matches!(letter, '"' | '\'') => quote = Some(letter),
@@ -195,6 +197,8 @@ mod tests {
         check("city=Rome x=1 y", json!({"city": "Rome", "note": "x=1 y"}));
         check("Oslo 'one word'", json!({"city": "Oslo", "note": "one word"}));
         check("\"open end", json!({"city": "open end"}));
+        check(r#""a \"b\" c" d\ e"#, json!({"city": "a \"b\" c", "note": "d e"}));
+        check(r"'C:\x'", json!({"city": r"C:\x"}));
     }
 
     #[test]

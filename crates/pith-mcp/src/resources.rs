@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Effect, Tool, ToolContext, ToolOutput};
 use pith_protocol::{Block, ToolSpec};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -107,6 +107,10 @@ impl Tool for ResourceTool {
         &self.spec
     }
 
+    fn effect(&self, _arguments: &Map<String, Value>) -> Effect {
+        Effect::Nothing
+    }
+
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         Box::pin(async move { self.call(&arguments, &context.cancel).await })
     }
@@ -182,9 +186,11 @@ async fn list(
     Ok(call.output(&json!({"content": [{"type": "text", "text": answer.to_string()}]})))
 }
 
+/// Whether something is an interface for people, which the model has no use for.
 fn is_app(item: &Value) -> bool {
     let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
-    text("uri").starts_with(APP_SCHEME) || text("mimeType").replace(' ', "") == APP_TYPE
+    let is_ui = ["uri", "uriTemplate"].iter().any(|key| text(key).starts_with(APP_SCHEME));
+    is_ui || text("mimeType").replace([' ', '"'], "") == APP_TYPE
 }
 
 fn with_server(item: &Value, server: &str) -> Value {
@@ -204,7 +210,13 @@ async fn read(
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, String> {
     let began = Instant::now();
-    let result = server.query(&Query::Resource { uri }, cancel).await?;
+    let mut result = server.query(&Query::Resource { uri }, cancel).await?;
+    if let Some(Value::Array(contents)) = result.get_mut("contents") {
+        contents.retain(|content| !is_app(content));
+        if contents.is_empty() {
+            return Err(format!("{uri} has nothing that can be read"));
+        }
+    }
     let call = Call {
         server: &server.config.name,
         tool: READ_RESOURCE,

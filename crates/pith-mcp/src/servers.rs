@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 
 use crate::answers::Answers;
 use crate::cache::Cache;
-use crate::config::{Given, Places, Read, Registered, ServerConfig, is_same, read_all, read_host};
+use crate::config::{Given, Places, Read, Registered, ServerConfig, Source, is_same, read_all, read_host};
 use crate::launch::Launch;
 use crate::names::name_all;
 use crate::pool::Pool;
@@ -273,10 +273,18 @@ impl Servers {
 
     /// Starts servers, all at once, and waits for the outcome: the named one, or all that are switched on.
     pub async fn connect(&self, name: Option<&str>) {
+        self.connect_those(|config| name.is_none_or(|name| is_same(name, &config.name))).await;
+    }
+
+    /// Starts the servers of the host, all at once, and waits for the outcome.
+    pub async fn connect_host(&self) {
+        self.connect_those(|config| config.source == Source::Host).await;
+    }
+
+    async fn connect_those(&self, is_meant: impl Fn(&ServerConfig) -> bool) {
         let mut starting = JoinSet::new();
         for server in self.all() {
-            let is_meant = name.is_none_or(|name| is_same(name, &server.config.name));
-            if is_meant && server.snapshot().state != State::Disabled {
+            if is_meant(&server.config) && server.snapshot().state != State::Disabled {
                 starting.spawn(async move { server.connect(Wanted::Asked).await.map(drop) });
             }
         }

@@ -53,8 +53,9 @@ impl Servers {
                 add(if snapshot.state == State::NeedsAuth { "mcp_auth" } else { "mcp_start" }, error);
             }
             snapshot.problems.into_iter().for_each(|problem| add("mcp_schema", problem));
-            if !snapshot.remarks.is_empty() {
-                add("mcp_stderr", snapshot.remarks.join("\n"));
+            let remarks = server.remarks();
+            if !remarks.is_empty() {
+                add("mcp_stderr", remarks.join("\n"));
             }
         }
         found

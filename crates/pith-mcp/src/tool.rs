@@ -57,10 +57,11 @@ impl McpTool {
     fn hints(&self) -> Hints {
         let config = &self.server.config;
         let says = |key: &str| self.annotations.as_ref().and_then(|all| all.get(key)).and_then(Value::as_bool);
-        let says_read_only = says("readOnlyHint") == Some(true);
+        let is_believed = !config.source.is_of_project();
+        let is_read_only = is_believed && says("readOnlyHint") == Some(true);
         Hints {
-            is_read_only: says_read_only && !config.source.is_of_project(),
-            is_destructive: !says_read_only && says("destructiveHint") != Some(false),
+            is_read_only,
+            is_destructive: !is_read_only && !(is_believed && says("destructiveHint") == Some(false)),
             is_approved: config.approves(&self.tool),
         }
     }

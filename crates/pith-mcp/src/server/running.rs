@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{debug, info};
 
-use super::{MAX_CALLS, Server, Wanted};
+use super::{MAX_CALLS, MAX_REMARKS, Server, Wanted};
 use crate::config::Lifecycle;
 use crate::connection::Connection;
 use crate::state::State;
 
 /// Changes of a list often come several in a row.
 const LIST_CHANGE_QUIET: Duration = Duration::from_millis(250);
+/// A server that never stops announcing changes is asked after this time.
+const LONGEST_LIST_CHANGE: Duration = Duration::from_secs(5);
 /// How often a server that is kept alive is pinged, and how long it may take to answer.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// After so many pings without an answer it is started again.
@@ -37,8 +39,8 @@ impl Server {
                     break;
                 }
                 Ok(()) = changes.changed() => {
-                    sleep(LIST_CHANGE_QUIET).await;
-                    changes.mark_unchanged();
+                    let quiet = async { while let Ok(Ok(())) = timeout(LIST_CHANGE_QUIET, changes.changed()).await {} };
+                    let _ = timeout(LONGEST_LIST_CHANGE, quiet).await;
                     if let Ok((offer, problems)) = connection.offer().await {
                         self.cache.write(&self.config, &offer);
                         self.learn(&mut self.inner(), offer, problems);
@@ -60,7 +62,7 @@ impl Server {
             let mut inner = self.inner();
             // A call that found the connection closed may have begun to start the server again.
             if inner.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, &connection)) {
-                inner.remarks = connection.remarks(20);
+                inner.remarks = connection.remarks(MAX_REMARKS);
                 inner.connection = None;
                 match connection.sign_in_wanted(&self.config.name) {
                     Some(failure) => self.enter(&mut inner, failure.state, Some(failure.why)),

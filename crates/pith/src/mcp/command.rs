@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pith_ai::{Clients, Registry, Timeouts, Web};
-use pith_config::Environment;
+use pith_config::{DiagnosticKind, Environment};
 use pith_mcp::config::Places;
 use pith_mcp::{Options, Servers, Wanted};
 use pith_protocol::answers::{McpServer, McpServers};
@@ -94,7 +94,8 @@ async fn list(servers: &Servers, is_json: bool) -> anyhow::Result<u8> {
         warn(&format!("Warning: {path}{}", problem.message));
     }
     let is_good = |server: &McpServer| ["ready", "disabled"].contains(&&*server.state.state);
-    let code = u8::from(!problems.is_empty() || !shown.iter().all(is_good));
+    let is_bad = problems.iter().any(|problem| problem.kind == DiagnosticKind::Error);
+    let code = u8::from(is_bad || !shown.iter().all(is_good));
     if is_json {
         show(&format!("{}\n", json::to_string(&McpServers { servers: shown })))?;
     } else if shown.is_empty() {
@@ -186,7 +187,7 @@ async fn test(servers: &Servers, name: &str, call: Option<(String, Map<String, V
     }
     let began = Instant::now();
     server.stop().await;
-    let remarks = connection.remarks(20);
+    let remarks = connection.remarks(usize::MAX);
     if !remarks.is_empty() {
         show(&format!("stderr:\n  {}\n", remarks.join("\n  ")))?;
     }

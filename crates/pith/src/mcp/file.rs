@@ -112,6 +112,10 @@ pub fn remove(file: &Path, name: &str) -> anyhow::Result<()> {
 /// Refuses a file that would be damaged by a change.
 fn check_shape(file: &Path) -> anyhow::Result<()> {
     let read = locked_file::read(file).map_err(|why| anyhow::anyhow!("{}: {why}", file.display()))?;
+    let is_plain = || std::fs::read(file).is_ok_and(|text| serde_json::from_slice::<Value>(&text).is_ok());
+    if read.is_some() && !is_plain() {
+        bail!("{} has comments or trailing commas, which a change would lose; edit it by hand", file.display());
+    }
     match read {
         None => Ok(()),
         Some(Value::Object(object)) => {
@@ -131,6 +135,18 @@ fn check_shape(file: &Path) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_with_comments_is_left_as_it_is() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("mcp.json");
+        let text = "{\"mcpServers\": {} // none yet\n}";
+        std::fs::write(&file, text).expect("written");
+        let entry = Map::from_iter([("command".to_owned(), json!("x"))]);
+        let refused = add(&file, "a", entry).expect_err("refused").to_string();
+        assert!(refused.ends_with("edit it by hand"), "{refused}");
+        assert_eq!(std::fs::read_to_string(&file).expect("there"), text);
+    }
 
     #[test]
     fn servers_of_another_program_are_copied_once() {

@@ -203,6 +203,11 @@ impl McpServers for SessionServers {
         Box::pin(async move { servers.connect(None).await })
     }
 
+    fn connect_host(&self) -> BoxFuture<'static, ()> {
+        let servers = self.0.clone();
+        Box::pin(async move { servers.connect_host().await })
+    }
+
     fn reconnect(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
         let server = self.0.find(name)?;
         Some(Box::pin(async move {

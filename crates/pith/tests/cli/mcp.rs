@@ -56,6 +56,11 @@ fn servers_that_cannot_be_used_make_the_list_fail() {
     let listed = run(&home, ["mcp", "list"]);
     assert!(listed.code == 1 && listed.stdout.contains("asks  needs_input"), "{}", listed.stdout);
     assert!(listed.stdout.contains("needs input my-key: set the variable MY_KEY"), "{}", listed.stdout);
+    // A note is no failure.
+    let noted = json!({"mcpServers": {"sh": {"command": "sh", "args": [shell_server(&home.work())], "comand": 1}}});
+    home.write_agent_file("mcp.json", noted.to_string());
+    let listed = run(&home, ["mcp", "list"]);
+    assert!(listed.code == 0 && listed.stderr.contains("unknown keys are ignored: comand"), "{}", listed.stderr);
     home.write_agent_file("mcp.json", r#"{"mcpServers": {"bad": {}}}"#);
     let listed = run(&home, ["mcp", "list"]);
     assert!(listed.code == 1 && listed.stderr.contains("server \"bad\": it has neither"), "{}", listed.stderr);

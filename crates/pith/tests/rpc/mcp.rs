@@ -374,6 +374,35 @@ fn prompts_and_resources_of_servers_reach_the_model() {
     finish(scene, &server);
 }
 
+#[test]
+fn resources_can_be_read_where_nothing_may_be_changed() {
+    let turns = [
+        Turn::call("read_mcp_resource", json!({"server": "shell", "uri": "list://people"})),
+        Turn::call("mcp__shell__wait", json!({"fail": true})),
+        Turn::text("done"),
+    ];
+    let (model, home, server) = home_answering(turns, |server| json!({"shell": entry(server)}));
+    let mut scene = Scene::in_home(model, home, |builder| builder.args(["--approval-mode", "read-only"]));
+    scene.run("go");
+    let results = scene.tool_results();
+    assert!(texts(&results[0]["content"]).contains("Ann and Bob"), "{results:?}");
+    assert!(texts(&results[1]["content"]).starts_with("Not allowed"), "{results:?}");
+    finish(scene, &server);
+}
+
+#[test]
+fn a_host_waits_for_its_own_servers_only() {
+    let (model, home, server) = home_answering([], |server| json!({"of_user": entry(server)}));
+    let mut scene = Scene::in_home(model, home, |builder| builder);
+    let own = shell_server(&scene.home.work());
+    let set = scene.host.data(json!({"type": "set_mcp_servers", "servers": {"own": entry(&own)}, "wait": true}));
+    let state = |name: &str| set["servers"].as_array().expect("a list").iter().find(|it| it["name"] == name).cloned();
+    assert_eq!(state("own").expect("listed")["state"], "ready");
+    assert_eq!(state("of_user").expect("listed")["state"], "idle");
+    assert_eq!(log(&server, "pids"), "", "nobody needs it");
+    finish(scene, &own);
+}
+
 /// The names of all tools of the n-th request.
 fn declared(scene: &Scene, request: usize) -> Vec<String> {
     let body = scene.server.wait_request(request).body;

@@ -1,6 +1,8 @@
 //! Whether calls of servers' tools run: what the user is asked, and what is approved in advance.
 
-use pith_testkit::Turn;
+use std::time::Instant;
+
+use pith_testkit::{Turn, timeout};
 use serde_json::{Value, json};
 
 use super::{entry, finish, home_answering, log};
@@ -57,10 +59,12 @@ fn a_host_waits_for_its_servers_and_reads_their_remarks_without_secrets() {
         found.map(|found| found["message"].as_str().expect("a text").to_owned())
     };
     // Its stderr is read beside its answers.
+    let deadline = Instant::now() + timeout();
     let message = loop {
         if let Some(message) = remarks(&mut scene) {
             break message;
         }
+        assert!(Instant::now() < deadline, "nothing is told");
     };
     assert_eq!(message, "server \"shell\": a remark with [redacted]");
     finish(scene, &server);
