@@ -19,8 +19,8 @@ const REFRESH_PAUSE: Duration = Duration::from_millis(100);
 pub struct Store {
     file: PathBuf,
     key: String,
-    /// The key of older files, the address alone.
-    old_key: String,
+    /// The address as pi writes it: the key of older files, and what pi compares an entry with before it believes it.
+    address: String,
 }
 
 /// The sign-in of a server.
@@ -79,21 +79,24 @@ impl Store {
     /// The place of a server's sign-in in the file of an agent directory.
     pub fn of(file: &Path, server: &str, url: &Url) -> Self {
         let namespace = server.replace('-', "_");
-        Store { file: file.to_owned(), key: format!("mcp__{namespace}|{url}"), old_key: url.to_string() }
+        Store { file: file.to_owned(), key: format!("mcp__{namespace}|{url}"), address: url.to_string() }
     }
 
     /// Returns the sign-in, if there is one.
     pub fn load(&self) -> Result<Option<StoredSignIn>, String> {
         let read = locked_file::read(&self.file).map_err(|why| format!("{}: {why}", self.file.display()))?;
-        let found = read.as_ref().and_then(|all| all.get(&self.key).or_else(|| all.get(&self.old_key)));
+        let found = read.as_ref().and_then(|all| all.get(&self.key).or_else(|| all.get(&self.address)));
         Ok(found.and_then(Value::as_object).map(|found| StoredSignIn(found.clone())))
     }
 
     /// Keeps the sign-in; one under the older key is taken over.
     pub fn save(&self, sign_in: &StoredSignIn) -> Result<(), String> {
         self.update(|all| {
-            all.shift_remove(&self.old_key);
-            all.insert(self.key.clone(), Value::Object(sign_in.0.clone()));
+            all.shift_remove(&self.address);
+            let mut entry = sign_in.0.clone();
+            // pi takes an entry without it for that of another server, and empties it.
+            entry.insert("serverUrl".to_owned(), json!(self.address));
+            all.insert(self.key.clone(), Value::Object(entry));
         })
     }
 
@@ -104,7 +107,7 @@ impl Store {
         }
         self.update(|all| {
             if all.shift_remove(&self.key).is_none() {
-                all.shift_remove(&self.old_key);
+                all.shift_remove(&self.address);
             }
         })?;
         Ok(true)
@@ -153,6 +156,7 @@ mod tests {
         let read: Value = serde_json::from_slice(&std::fs::read(&file).expect("there")).expect("JSON");
         let kept = &read["mcp__my_server|https://example.com/"];
         assert_eq!((&read["other"], &kept["discovery"]), (&json!(7), &json!({"x": 1})));
+        assert_eq!(kept["serverUrl"], "https://example.com/", "pi believes it");
         assert_eq!(kept["tokens"], json!({"access_token": "b", "expires_in": 3600, "refresh_token": "r"}));
         assert!(!store.load().expect("readable").expect("there").ends_within(Duration::from_secs(60)));
         assert_eq!((store.remove(), store.remove()), (Ok(true), Ok(false)));
