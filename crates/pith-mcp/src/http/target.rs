@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::config::{Remote, ServerConfig};
 use crate::launch::{Launch, Values};
-use crate::oauth::{SignIn, Store, is_loopback};
+use crate::oauth::{Challenge, SignIn, Store, is_loopback};
 use crate::remarks::Remarks;
 use crate::state::Failure;
 
@@ -124,7 +124,8 @@ impl Target {
         let token = sign_in.token().await;
         let response = self.send_with(token.as_deref(), request).await?;
         let (401, Some(stale)) = (response.status, token) else { return Ok(response) };
-        match sign_in.renew(&stale).await {
+        let challenge = header(&response, "www-authenticate").map(Challenge::read).unwrap_or_default();
+        match sign_in.renew(&stale, &challenge).await {
             Ok(token) => self.send_with(Some(&token), request).await,
             Err(why) => {
                 debug!(target: "pith::mcp", why, "the sign-in was not renewed");

@@ -56,28 +56,32 @@ impl Login {
             Means::Token(token) => {
                 Map::from_iter([("access_token".to_owned(), json!(token)), ("token_type".to_owned(), json!("Bearer"))])
             }
-            Means::ClientCredentials => self.with_secret().await?,
+            Means::ClientCredentials => self.with_secret(&mut sign_in).await?,
             Means::Browser { show, pasted } => self.with_browser(&mut sign_in, show, pasted).await?,
             Means::Device { show } => self.with_device(&mut sign_in, show).await?,
         };
-        sign_in.take_tokens(tokens);
+        sign_in.replace_tokens(tokens);
         access_token(&sign_in)?;
         self.store.save(&sign_in)
     }
 
-    pub(super) async fn authority(&self) -> Result<Authority, String> {
+    /// Finds the authorization server, and notes it for renewals.
+    pub(super) async fn authority(&self, sign_in: &mut StoredSignIn) -> Result<Authority, String> {
         let given = self.oauth.metadata_url()?;
-        discover(&self.web, &self.url, &self.challenge, given.as_ref()).await
+        let discovery = discover(&self.web, &self.url, &self.challenge, given.as_ref()).await?;
+        let authority = discovery.authority(&self.url)?;
+        sign_in.begin(&discovery);
+        Ok(authority)
     }
 
     pub(super) fn scope<'a>(&'a self, authority: &'a Authority) -> Option<&'a str> {
-        self.oauth.scope.as_deref().or(authority.scope.as_deref())
+        self.oauth.scope.as_deref().or(self.challenge.scope.as_deref()).or(authority.scope.as_deref())
     }
 
-    async fn with_secret(&self) -> Result<Map<String, Value>, String> {
+    async fn with_secret(&self, sign_in: &mut StoredSignIn) -> Result<Map<String, Value>, String> {
         let client = Client::configured(&self.oauth).filter(|client| client.secret.is_some());
         let client = client.ok_or("oauth: clientId and clientSecret are needed for --client-credentials")?;
-        let authority = self.authority().await?;
+        let authority = self.authority(sign_in).await?;
         let mut fields = vec![("grant_type", "client_credentials"), ("resource", authority.resource.as_str())];
         fields.extend(self.scope(&authority).map(|scope| ("scope", scope)));
         let authorization = client.authorize(&authority, &mut fields);
@@ -91,7 +95,7 @@ impl Login {
         show: &mut (dyn FnMut(&str) + Send),
         pasted: &mut (dyn Future<Output = String> + Send + Unpin),
     ) -> Result<Map<String, Value>, String> {
-        let authority = self.authority().await?;
+        let authority = self.authority(sign_in).await?;
         let endpoint = authority.authorization_endpoint.clone();
         let mut page = endpoint.ok_or("the authorization server has no authorization_endpoint")?;
         if page.scheme() != "https" && !is_loopback(&page) {

@@ -6,7 +6,7 @@ use pith_ai::Web;
 use tokio::sync::Mutex;
 use url::Url;
 
-use super::discovery::{Challenge, discover};
+use super::discovery::{Authority, Challenge, discover};
 use super::exchange::post_form;
 use super::login::{Client, Login, Means};
 use super::store::{Store, StoredSignIn};
@@ -45,15 +45,17 @@ impl SignIn {
     pub async fn token(&self) -> Option<String> {
         let sign_in = self.store.load().ok()??;
         let token = sign_in.access_token()?.to_owned();
-        if sign_in.ends_within(MARGIN) && sign_in.refresh_token().is_some() {
+        // Where it is not known who gave it, the server has to say so first, when it refuses the token.
+        let is_renewable = sign_in.refresh_token().is_some() && sign_in.discovery().is_some();
+        if is_renewable && sign_in.ends_within(MARGIN) {
             // If that fails the old one is sent, and the server decides.
-            return Some(self.renew(&token).await.unwrap_or(token));
+            return Some(self.renew(&token, &Challenge::default()).await.unwrap_or(token));
         }
         Some(token)
     }
 
-    /// Replaces a token that has ended or was refused. Another process may have done so already.
-    pub async fn renew(&self, stale: &str) -> Result<String, String> {
+    /// Replaces a token that has ended or was refused, with this challenge. Another process may have done so already.
+    pub async fn renew(&self, stale: &str, challenge: &Challenge) -> Result<String, String> {
         let _renewal = self.renewal.lock().await;
         let _lock = self.store.lock_refresh().await?;
         let mut sign_in = self.store.load()?.ok_or("nobody has signed in")?;
@@ -62,8 +64,7 @@ impl SignIn {
             _ => {}
         }
         let refresh = sign_in.refresh_token().ok_or("the sign-in cannot be renewed")?.to_owned();
-        let given = self.oauth.metadata_url()?;
-        let authority = discover(&self.web, &self.url, &Challenge::default(), given.as_ref()).await?;
+        let authority = self.authority(&mut sign_in, challenge).await?;
         let client = Client::known(&self.oauth, &sign_in).ok_or("the client of the sign-in is not known")?;
         let mut fields = vec![
             ("grant_type", "refresh_token"),
@@ -75,6 +76,20 @@ impl SignIn {
         sign_in.take_tokens(answer.accepted("the renewal of the sign-in")?);
         self.store.save(&sign_in)?;
         access_token(&sign_in)
+    }
+
+    /// Returns the authorization server that gave the refresh token; nobody else may see it.
+    async fn authority(&self, sign_in: &mut StoredSignIn, challenge: &Challenge) -> Result<Authority, String> {
+        if let Some(known) = sign_in.discovery() {
+            return known.authority(&self.url);
+        }
+        let given = self.oauth.metadata_url()?;
+        let found = discover(&self.web, &self.url, challenge, given.as_ref()).await?;
+        if found.is_by_convention() {
+            return Err("the server does not say where its sign-in is renewed".to_owned());
+        }
+        sign_in.set_discovery(&found);
+        found.authority(&self.url)
     }
 }
 

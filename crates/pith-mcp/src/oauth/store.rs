@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 use url::Url;
 
+use super::discovery::Discovery;
 use crate::digest;
 
 /// How long another process may take to renew a token, and how often it is looked for.
@@ -49,13 +50,36 @@ impl StoredSignIn {
         self.0.insert("clientInformation".to_owned(), client);
     }
 
+    /// Where the sign-in was made, if that is known.
+    pub fn discovery(&self) -> Option<Discovery> {
+        serde_json::from_value(self.0.get("discovery")?.clone()).ok()
+    }
+
+    pub fn set_discovery(&mut self, discovery: &Discovery) {
+        self.0.insert("discovery".to_owned(), json!(discovery));
+    }
+
+    /// Begins a new sign-in. Another authorization server than that of the last one does not know its client.
+    pub fn begin(&mut self, discovery: &Discovery) {
+        if !self.discovery().is_some_and(|last| last.is_same_server(discovery)) {
+            self.0.shift_remove("clientInformation");
+        }
+        self.set_discovery(discovery);
+    }
+
+    /// Takes the tokens of a new sign-in. Nothing of the last one stays, which may have been that of another user.
+    pub fn replace_tokens(&mut self, answer: Map<String, Value>) {
+        self.0.shift_remove("tokens");
+        self.take_tokens(answer);
+    }
+
     /// Whether the access token ends within this time.
     pub fn ends_within(&self, margin: Duration) -> bool {
         let end = self.0.get("tokensExpireAt").and_then(Value::as_f64);
         end.is_some_and(|end| end <= now() + margin.as_secs_f64() * 1000.0)
     }
 
-    /// Takes the answer of a token endpoint. A refresh token that is not replaced stays.
+    /// Takes the answer to a renewal. A refresh token that is not replaced stays.
     pub fn take_tokens(&mut self, mut answer: Map<String, Value>) {
         if let Some(refresh) = self.refresh_token().map(str::to_owned) {
             answer.entry("refresh_token").or_insert_with(|| json!(refresh));

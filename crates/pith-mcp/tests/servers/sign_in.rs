@@ -1,6 +1,7 @@
 //! Sign-in to a server that is its own authorization server: registration, code with PKCE, renewal, sign-out.
 
 use std::future::pending;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -30,12 +31,16 @@ enum Kind {
     ShortLived,
     /// Takes device codes; the user is there at the third question.
     Devices,
+    /// Made before there was metadata of authorization servers.
+    NoMetadata,
 }
 
 /// A server and its authorization server in this process.
 struct Guarded {
     kind: Kind,
     address: String,
+    /// Where its authorization server is.
+    authority: String,
     /// The number of the token that is accepted.
     accepted: AtomicUsize,
     /// The number of the last token that was given out.
@@ -47,10 +52,17 @@ struct Guarded {
 
 impl Guarded {
     async fn start(kind: Kind) -> Arc<Guarded> {
+        Guarded::start_below(kind, None).await
+    }
+
+    /// Starts a server whose authorization server is another one.
+    async fn start_below(kind: Kind, authority: Option<&Guarded>) -> Arc<Guarded> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        let address = format!("http://{}", listener.local_addr().expect("an address"));
         let server = Arc::new(Guarded {
             kind,
-            address: format!("http://{}", listener.local_addr().expect("an address")),
+            authority: authority.map_or_else(|| address.clone(), |authority| authority.address.clone()),
+            address,
             accepted: AtomicUsize::new(1),
             given: AtomicUsize::new(0),
             page: Mutex::default(),
@@ -86,9 +98,13 @@ impl Guarded {
             ("POST", "/mcp") => return self.serve_mcp(request, writer).await,
             ("GET", "/prm") => {
                 let resource = if self.kind == Kind::OtherResource { "https://example.com/" } else { address };
-                ("200 OK", json!({"resource": resource, "authorization_servers": [address]}))
+                ("200 OK", json!({"resource": resource, "authorization_servers": [self.authority]}))
             }
-            ("GET", "/.well-known/oauth-authorization-server") => ("200 OK", self.metadata()),
+            ("GET", "/.well-known/oauth-authorization-server")
+                if self.kind != Kind::NoMetadata && self.authority == self.address =>
+            {
+                ("200 OK", self.metadata())
+            }
             ("POST", "/register") => ("201 Created", json!({"client_id": "client-1"})),
             ("POST", "/token") => self.token(&request.text),
             ("POST", "/device") => ("200 OK", self.device_code()),
@@ -130,7 +146,7 @@ impl Guarded {
                     && challenge == opened("code_challenge")
                     && value("redirect_uri") == opened("redirect_uri")
                     && value("client_id") == opened("client_id")
-                    && value("resource") == self.address
+                    && value("resource") == opened("resource")
             }
             "refresh_token" => value("refresh_token") == format!("refresh-{given}"),
             "urn:ietf:params:oauth:grant-type:device_code" => {
@@ -172,6 +188,29 @@ impl Guarded {
         full(writer, "200 OK", "application/json", &answer.to_string()).await
     }
 
+    /// The entry of the server in the file of sign-ins.
+    fn stored(&self, bench: &Bench) -> Value {
+        let all: Value = serde_json::from_slice(&std::fs::read(file_of(bench)).expect("kept")).expect("JSON");
+        all[format!("mcp__s|{}/mcp", self.address)].clone()
+    }
+
+    /// Stores an entry for the server, and nothing else.
+    fn store(&self, bench: &Bench, entry: &Value) {
+        let key = format!("mcp__s|{}/mcp", self.address);
+        std::fs::write(file_of(bench), json!({ key: entry }).to_string()).expect("written");
+    }
+
+    /// Makes a stored sign-in one that does not say where it was made, as those of older versions.
+    fn forget_discovery(&self, bench: &Bench) {
+        let mut entry = self.stored(bench);
+        entry.as_object_mut().expect("an object").remove("discovery").expect("it was there");
+        self.store(bench, &entry);
+    }
+
+    fn log(&self) -> String {
+        self.log.lock().expect("no panic").join("\n")
+    }
+
     /// Signs in, with a browser that comes back to the address of the callback with these values.
     async fn login(self: &Arc<Self>, bench: &Bench, back: &[(&str, &str)]) -> Result<(), String> {
         let server = self.clone();
@@ -207,6 +246,15 @@ async fn browse_to(target: Url) {
     }
 }
 
+fn file_of(bench: &Bench) -> PathBuf {
+    bench.directory.path().join("agent/mcp-auth.json")
+}
+
+#[cfg(unix)]
+fn mode_of(file: &Path) -> u32 {
+    std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(file).expect("there").permissions()) & 0o777
+}
+
 fn path_of(url: &Url) -> String {
     format!("{}?{}", url.path(), url.query().unwrap_or_default())
 }
@@ -221,22 +269,18 @@ async fn somebody_signs_in_the_token_is_renewed_and_forgotten() {
     server.login(&bench, &[("code", "code-1"), ("iss", &server.address)]).await.expect("signed in");
     let opened = server.page.lock().expect("no panic").clone();
     assert!(opened.contains(&("scope".to_owned(), "tools".to_owned())), "{opened:?}");
-    let file = bench.directory.path().join("agent/mcp-auth.json");
-    let stored = || serde_json::from_slice::<Value>(&std::fs::read(&file).expect("kept")).expect("JSON");
-    let key = format!("mcp__s|{}/mcp", server.address);
-    assert_eq!(stored()[&key]["tokens"]["access_token"], "token-1");
-    assert_eq!(stored()[&key]["clientInformation"]["client_id"], "client-1");
+    assert!(opened.contains(&("resource".to_owned(), server.address.clone())), "{opened:?}");
+    let stored = || server.stored(&bench);
+    assert_eq!(stored()["tokens"]["access_token"], "token-1");
+    assert_eq!(stored()["clientInformation"]["client_id"], "client-1");
     #[cfg(unix)]
-    assert_eq!(
-        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).expect("kept").permissions()) & 0o777,
-        0o600
-    );
+    assert_eq!(mode_of(&file_of(&bench)), 0o600);
     bench.connect().await;
     assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
     // The token is refused from now on: it is renewed, and the call is made.
     server.accepted.store(2, Ordering::SeqCst);
     assert_eq!(text(&bench.call("echo", json!({})).await), "hello");
-    assert_eq!(stored()[&key]["tokens"]["refresh_token"], "refresh-2");
+    assert_eq!(stored()["tokens"]["refresh_token"], "refresh-2");
     assert_eq!(bench.servers.logout("s").await, Ok(true));
     assert_eq!(bench.servers.logout("s").await, Ok(false));
     assert_eq!(text(&bench.call("echo", json!({})).await), "s: wants a sign-in (401)");
@@ -319,4 +363,47 @@ async fn a_token_of_the_user_is_kept_and_a_secret_is_needed_for_machines() {
     bench.connect().await;
     assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
     bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_refresh_token_goes_only_to_those_who_gave_it() {
+    let authority = Guarded::start(Kind::Good).await;
+    let server = Guarded::start_below(Kind::Good, Some(&authority)).await;
+    let bench = server.bench(Value::Null);
+    authority.login(&bench, &[("code", "code-1"), ("iss", &authority.address)]).await.expect("signed in");
+    bench.connect().await;
+    assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
+    server.accepted.store(2, Ordering::SeqCst);
+    assert_eq!(text(&bench.call("echo", json!({})).await), "hello");
+    // A sign-in of an older version: the server says with its refusal who is asked.
+    server.forget_discovery(&bench);
+    server.accepted.store(3, Ordering::SeqCst);
+    assert_eq!(text(&bench.call("echo", json!({})).await), "hello");
+    assert_eq!(server.stored(&bench)["discovery"]["authorizationServerUrl"], authority.address);
+    assert!(!server.log().contains("refresh"), "{}", server.log());
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn endpoints_that_nobody_named_get_a_refresh_token_only_if_the_sign_in_was_made_there() {
+    let server = Guarded::start(Kind::NoMetadata).await;
+    let bench = server.bench(Value::Null);
+    server.login(&bench, &[("code", "code-1")]).await.expect("signed in");
+    bench.connect().await;
+    server.accepted.store(2, Ordering::SeqCst);
+    assert_eq!(text(&bench.call("echo", json!({})).await), "hello");
+    server.forget_discovery(&bench);
+    server.accepted.store(3, Ordering::SeqCst);
+    assert_eq!(text(&bench.call("echo", json!({})).await), "s: wants a sign-in (401)");
+    assert!(!server.log().contains("refresh-2"), "{}", server.log());
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_new_sign_in_keeps_no_refresh_token_of_the_last_one() {
+    let server = Guarded::start(Kind::Good).await;
+    let bench = server.bench(Value::Null);
+    server.login(&bench, &[("code", "code-1"), ("iss", &server.address)]).await.expect("signed in");
+    bench.servers.login("s", Means::Token("my-own-token".to_owned())).await.expect("kept");
+    assert_eq!(server.stored(&bench)["tokens"], json!({"access_token": "my-own-token", "token_type": "Bearer"}));
 }
