@@ -57,7 +57,10 @@ impl SignIn {
     /// Replaces a token that has ended or was refused, with this challenge. Another process may have done so already.
     pub async fn renew(&self, stale: &str, challenge: &Challenge) -> Result<String, String> {
         let _renewal = self.renewal.lock().await;
-        let _lock = self.store.lock_refresh().await?;
+        self.store.renewing(self.renew_alone(stale, challenge)).await?
+    }
+
+    async fn renew_alone(&self, stale: &str, challenge: &Challenge) -> Result<String, String> {
         let mut sign_in = self.store.load()?.ok_or("nobody has signed in")?;
         match sign_in.access_token() {
             Some(token) if token != stale => return Ok(token.to_owned()),

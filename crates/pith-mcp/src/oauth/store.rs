@@ -1,11 +1,12 @@
 //! `mcp-auth.json`: sign-ins of servers, shared with pi. What is not understood here stays as it is.
 
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pith_config::{FileLock, locked_file};
 use serde_json::{Map, Value, json};
-use tokio::time::sleep;
+use tokio::time::{Instant, interval, sleep};
 use url::Url;
 
 use super::discovery::Discovery;
@@ -14,6 +15,10 @@ use crate::digest;
 /// How long another process may take to renew a token, and how often it is looked for.
 const REFRESH_WAIT: Duration = Duration::from_secs(25);
 const REFRESH_PAUSE: Duration = Duration::from_millis(100);
+/// A process that has not refreshed its lock for so long has died; pi says the same.
+const LOCK_STALE: Duration = Duration::from_secs(20);
+/// How often a lock is refreshed while it is held.
+const LOCK_REFRESH: Duration = Duration::from_secs(5);
 
 /// Where the sign-in of one server is kept.
 #[derive(Clone, Debug)]
@@ -141,21 +146,34 @@ impl Store {
         locked_file::update(&self.file, edit).map_err(|error| error.to_string())
     }
 
-    /// Waits until no other process renews the token. Servers replace refresh tokens, so two renewals with the same
-    /// one would lose the sign-in.
-    pub async fn lock_refresh(&self) -> Result<FileLock, String> {
+    /// Does a renewal while no other process makes one, however long it takes. Servers replace refresh tokens, so two
+    /// renewals with the same one would lose the sign-in.
+    pub async fn renewing<T>(&self, renewal: impl Future<Output = T>) -> Result<T, String> {
+        let lock = self.lock_refresh().await?;
+        let mut renewal = pin!(renewal);
+        let mut refreshes = interval(LOCK_REFRESH);
+        loop {
+            tokio::select! {
+                biased;
+                renewed = &mut renewal => return Ok(renewed),
+                // A lock that cannot be refreshed is at worst taken over by another process.
+                _ = refreshes.tick() => drop(lock.refresh()),
+            }
+        }
+    }
+
+    async fn lock_refresh(&self) -> Result<FileLock, String> {
         let name = format!("mcp-auth-refresh-{}", &digest::hex(&[&self.key])[..16]);
         let file = self.file.with_file_name(name);
-        let mut waited = Duration::ZERO;
+        let until = Instant::now() + REFRESH_WAIT;
         loop {
-            match FileLock::acquire(&file) {
+            match FileLock::try_acquire(&file, LOCK_STALE) {
                 Ok(lock) => return Ok(lock),
-                Err(error) if error.kind() != std::io::ErrorKind::WouldBlock || waited >= REFRESH_WAIT => {
+                Err(error) if error.kind() != std::io::ErrorKind::WouldBlock || Instant::now() >= until => {
                     return Err(format!("{}: {error}", file.display()));
                 }
                 Err(_) => sleep(REFRESH_PAUSE).await,
             }
-            waited += REFRESH_PAUSE;
         }
     }
 }
@@ -198,6 +216,35 @@ mod tests {
         assert_eq!(refused.kind(), std::io::ErrorKind::WouldBlock);
         drop(held);
         assert!(FileLock::acquire(&theirs).is_ok());
+    }
+
+    #[cfg(unix)]
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_may_take_long_and_is_waited_for() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let url = Url::parse("https://example.com").expect("an address");
+        let store = Store::of(&directory.path().join("mcp-auth.json"), "my-server", &url);
+        let lock = directory.path().join("mcp-auth-refresh-c2e07d654e9115d4.lock");
+        let age = |seconds: u64| {
+            let old = SystemTime::now() - Duration::from_secs(seconds);
+            std::fs::File::open(&lock).and_then(|lock| lock.set_modified(old)).expect("aged");
+        };
+        let renewal = async {
+            age(60);
+            // Meanwhile the owner says that it is alive.
+            sleep(LOCK_REFRESH * 2).await;
+            let began = Instant::now();
+            let refused = store.lock_refresh().await.expect_err("held");
+            assert!(refused.ends_with("locked by another process"), "{refused}");
+            assert!((REFRESH_WAIT..REFRESH_WAIT * 2).contains(&began.elapsed()), "{:?}", began.elapsed());
+        };
+        store.renewing(renewal).await.expect("free");
+        let held = store.lock_refresh().await.expect("free again");
+        age(15);
+        store.lock_refresh().await.expect_err("its owner counts as alive for 20 s");
+        age(25);
+        store.lock_refresh().await.expect("its owner has died");
+        drop(held);
     }
 
     #[test]
