@@ -233,6 +233,8 @@ impl Guarded {
 /// Visits other pages of the callback first, which must not disturb it, and then the right one.
 async fn browse_to(target: Url) {
     let port = target.port().expect("a port");
+    // Browsers open connections in advance, which say nothing.
+    let _in_advance = TcpStream::connect(("127.0.0.1", port)).await.expect("somebody listens");
     let mut wrong = target.clone();
     wrong.set_query(Some("code=stolen&state=other"));
     let visits = [("/favicon.ico".to_owned(), "404"), (path_of(&wrong), "404"), (path_of(&target), "200")];
