@@ -9,7 +9,7 @@ use url::Url;
 use crate::config::{Remote, ServerConfig};
 use crate::launch::{Launch, Values};
 use crate::oauth::{Challenge, SignIn, Store, is_loopback};
-use crate::remarks::Remarks;
+use crate::remarks::{Remarks, cut};
 use crate::state::Failure;
 
 /// Hops a request may be sent on, to the same origin.
@@ -113,6 +113,13 @@ impl Target {
         self.sign_in.as_ref()
     }
 
+    /// Quotes the beginning of a body. It is masked as a whole, because a part of a secret is not recognized as one.
+    pub fn quoted(&self, body: &[u8]) -> String {
+        let text = self.remarks.masked(&String::from_utf8_lossy(body));
+        let text = cut(&text, SHOWN_BODY).split_whitespace().collect::<Vec<_>>().join(" ");
+        if text.is_empty() { String::new() } else { format!(": {text}") }
+    }
+
     /// Sends a request without the token of a sign-in.
     pub async fn send_plain(&self, request: &TargetRequest<'_>) -> Result<WebResponse, Fault> {
         self.send_with(None, request).await
@@ -213,9 +220,17 @@ pub async fn read_refusal(response: &mut WebResponse) -> Vec<u8> {
     body
 }
 
-/// Quotes the beginning of a body.
-pub fn quoted(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN_BODY)]);
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if text.is_empty() { String::new() } else { format!(": {text}") }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_part_of_a_secret_shows_where_a_body_is_cut() {
+        let remarks = Remarks::hiding(&["sk-12345678".to_owned()], &std::sync::Arc::default());
+        let url = Url::parse("https://example.com").expect("an address");
+        let target = Target { web: Web::default(), url, headers: Vec::new(), sign_in: None, remarks };
+        let (before, after) = ("x".repeat(SHOWN_BODY - 5), "y".repeat(1000));
+        assert_eq!(target.quoted(format!("{before}sk-12345678{after}").as_bytes()), format!(": {before}[reda"));
+        assert_eq!(target.quoted(b" \n"), "");
+    }
 }
