@@ -111,17 +111,28 @@ impl Store {
         Store { file: file.to_owned(), key: format!("mcp__{namespace}|{url}"), address: url.to_string() }
     }
 
-    /// Returns the sign-in, if there is one.
+    /// Returns the sign-in, if there is one. The first server that asks for an entry of an older file takes it over, so
+    /// that no two servers renew it.
     pub fn load(&self) -> Result<Option<StoredSignIn>, String> {
         let read = locked_file::read(&self.file).map_err(|why| format!("{}: {why}", self.file.display()))?;
-        let found = read.as_ref().and_then(|all| all.get(&self.key).or_else(|| all.get(&self.address)));
-        Ok(found.and_then(Value::as_object).map(|found| StoredSignIn(found.clone())))
+        let mut found = read.as_ref().and_then(|all| all.get(&self.key)).cloned();
+        if found.is_none() && read.is_some_and(|all| all.get(&self.address).is_some()) {
+            self.update(|all| {
+                if !all.contains_key(&self.key) {
+                    let older = all.shift_remove(&self.address);
+                    all.extend(older.map(|older| (self.key.clone(), older)));
+                }
+                found = all.get(&self.key).cloned();
+            })?;
+        }
+        let Some(Value::Object(entry)) = found else { return Ok(None) };
+        let is_own = entry.get("serverUrl").is_none_or(|url| url.as_str() == Some(&self.address));
+        Ok(is_own.then_some(StoredSignIn(entry)))
     }
 
-    /// Keeps the sign-in; one under the older key is taken over.
+    /// Keeps the sign-in.
     pub fn save(&self, sign_in: &StoredSignIn) -> Result<(), String> {
         self.update(|all| {
-            all.shift_remove(&self.address);
             let mut entry = sign_in.0.clone();
             // pi takes an entry without it for that of another server, and empties it.
             entry.insert("serverUrl".to_owned(), json!(self.address));
@@ -134,11 +145,7 @@ impl Store {
         if self.load()?.is_none() {
             return Ok(false);
         }
-        self.update(|all| {
-            if all.shift_remove(&self.key).is_none() {
-                all.shift_remove(&self.address);
-            }
-        })?;
+        self.update(|all| drop(all.shift_remove(&self.key)))?;
         Ok(true)
     }
 
@@ -248,15 +255,19 @@ mod tests {
     }
 
     #[test]
-    fn an_older_entry_is_taken_over() {
+    fn an_older_entry_is_that_of_the_first_server_to_ask_for_it() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("mcp-auth.json");
         let url = Url::parse("https://example.com/mcp").expect("an address");
         std::fs::write(&file, r#"{"https://example.com/mcp": {"tokens": {"access_token": "a"}}}"#).expect("written");
         let store = Store::of(&file, "s", &url);
-        let sign_in = store.load().expect("readable").expect("there");
-        store.save(&sign_in).expect("saved");
+        assert_eq!(store.load().expect("readable").expect("there").access_token(), Some("a"));
+        assert_eq!(Store::of(&file, "another", &url).load(), Ok(None));
+        assert_eq!(store.load().expect("readable").expect("still there").access_token(), Some("a"));
         let read: Value = serde_json::from_slice(&std::fs::read(&file).expect("there")).expect("JSON");
         assert_eq!(read.as_object().expect("an object").keys().collect::<Vec<_>>(), ["mcp__s|https://example.com/mcp"]);
+        let foreign = r#"{"mcp__s|https://example.com/mcp": {"serverUrl": "https://example.org/", "tokens": {}}}"#;
+        std::fs::write(&file, foreign).expect("written");
+        assert_eq!(store.load(), Ok(None), "pi does not believe it either");
     }
 }
