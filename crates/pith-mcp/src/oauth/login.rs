@@ -101,7 +101,7 @@ impl Login {
         if page.scheme() != "https" && !is_loopback(&page) {
             return Err(format!("{}: a sign-in needs https://", page.origin().ascii_serialization()));
         }
-        let (listener, redirect) = self.listen().await?;
+        let (listener, redirect) = self.listen(sign_in).await?;
         let client = self.client(sign_in, &authority, &Grant::Code { redirect: &redirect }).await?;
         let (verifier, state) = (random()?, random()?);
         let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
@@ -141,15 +141,21 @@ impl Login {
         answer.accepted("the token endpoint")
     }
 
-    /// Listens where the browser comes back to.
-    async fn listen(&self) -> Result<(TcpListener, Url), String> {
+    /// Listens where the browser comes back to: if it is free, where the registered client wants it to.
+    async fn listen(&self, sign_in: &StoredSignIn) -> Result<(TcpListener, Url), String> {
         let wanted = self.oauth.callback_url.as_deref().unwrap_or(CALLBACK);
         let mut redirect = Url::parse(wanted).map_err(|error| format!("oauth.callbackUrl: {error}"))?;
         if redirect.scheme() != "http" || !is_loopback(&redirect) {
             return Err("oauth.callbackUrl: it must be an http:// address of this machine".to_owned());
         }
-        let port = redirect.port().or(self.oauth.callback_port).unwrap_or(0);
-        let listener = TcpListener::bind(("127.0.0.1", port)).await;
+        let at = |port: u16| TcpListener::bind(("127.0.0.1", port));
+        let (port, listener) = match redirect.port().or(self.oauth.callback_port) {
+            Some(port) => (port, at(port).await),
+            None => match at(registered_port(sign_in, &redirect).unwrap_or(0)).await {
+                Err(_) => (0, at(0).await),
+                bound => (0, bound),
+            },
+        };
         let listener = listener.map_err(|error| format!("port {port} of the callback: {error}"))?;
         let port = listener.local_addr().map_err(|error| error.to_string())?.port();
         if redirect.port().is_none() {
@@ -192,6 +198,14 @@ impl Login {
         sign_in.set_client(registered);
         Ok(client)
     }
+}
+
+/// Returns the port at which the registered client expects the browser, if all else about the address is the same.
+fn registered_port(sign_in: &StoredSignIn, redirect: &Url) -> Option<u16> {
+    let registered = Url::parse(sign_in.client()?.get("redirect_uris")?.get(0)?.as_str()?).ok()?;
+    let mut expected = redirect.clone();
+    expected.set_port(registered.port()).ok()?;
+    registered.port().filter(|_| expected == registered)
 }
 
 /// What a client is registered for.

@@ -409,3 +409,27 @@ async fn a_new_sign_in_keeps_no_refresh_token_of_the_last_one() {
     bench.servers.login("s", Means::Token("my-own-token".to_owned())).await.expect("kept");
     assert_eq!(server.stored(&bench)["tokens"], json!({"access_token": "my-own-token", "token_type": "Bearer"}));
 }
+
+#[tokio::test]
+async fn pith_registers_once_unless_its_port_is_taken() {
+    let server = Guarded::start(Kind::Good).await;
+    let bench = server.bench(Value::Null);
+    let back = [("code", "code-1"), ("iss", server.address.as_str())];
+    let n_registrations = || server.log().matches("POST /register").count();
+    server.login(&bench, &back).await.expect("signed in");
+    let registered = server.stored(&bench)["clientInformation"]["redirect_uris"][0].clone();
+    server.login(&bench, &back).await.expect("signed in");
+    assert_eq!(n_registrations(), 1);
+    let port = Url::parse(registered.as_str().expect("a text")).expect("an address").port().expect("a port");
+    let taken = TcpListener::bind(("127.0.0.1", port)).await.expect("free again");
+    server.login(&bench, &back).await.expect("signed in");
+    drop(taken);
+    assert_eq!(n_registrations(), 2);
+    assert_ne!(server.stored(&bench)["clientInformation"]["redirect_uris"][0], registered);
+    // Another authorization server does not know the client.
+    let mut entry = server.stored(&bench);
+    entry["discovery"]["authorizationServerUrl"] = json!("https://example.com");
+    server.store(&bench, &entry);
+    server.login(&bench, &back).await.expect("signed in");
+    assert_eq!(n_registrations(), 3);
+}
