@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pith_config::{FileLock, locked_file};
+use pith_config::{FileLock, locked_file, make_private};
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, interval, sleep};
 use url::Url;
@@ -150,6 +150,8 @@ impl Store {
     }
 
     fn update(&self, edit: impl FnOnce(&mut Map<String, Value>)) -> Result<(), String> {
+        // Another program may have made the file for all to read.
+        make_private(&self.file).map_err(|error| format!("{}: {error}", self.file.display()))?;
         locked_file::update(&self.file, edit).map_err(|error| error.to_string())
     }
 

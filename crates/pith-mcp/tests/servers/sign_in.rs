@@ -279,10 +279,15 @@ async fn somebody_signs_in_the_token_is_renewed_and_forgotten() {
     assert_eq!(mode_of(&file_of(&bench)), 0o600);
     bench.connect().await;
     assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
+    // Whatever others did to the file, it is private again when tokens are written.
+    #[cfg(unix)]
+    std::fs::set_permissions(file_of(&bench), std::os::unix::fs::PermissionsExt::from_mode(0o644)).expect("changed");
     // The token is refused from now on: it is renewed, and the call is made.
     server.accepted.store(2, Ordering::SeqCst);
     assert_eq!(text(&bench.call("echo", json!({})).await), "hello");
     assert_eq!(stored()["tokens"]["refresh_token"], "refresh-2");
+    #[cfg(unix)]
+    assert_eq!(mode_of(&file_of(&bench)), 0o600);
     assert_eq!(bench.servers.logout("s").await, Ok(true));
     assert_eq!(bench.servers.logout("s").await, Ok(false));
     assert_eq!(text(&bench.call("echo", json!({})).await), "s: wants a sign-in (401)");
