@@ -101,7 +101,7 @@ impl Target {
             Some(oauth) if is_safe && !is_signed => {
                 let store = Store::of(&launch.sign_ins, &config.name, &url);
                 let oauth = values.resolve_oauth(oauth).await?;
-                Some(SignIn::new(launch.web.clone(), url.clone(), oauth, store))
+                Some(SignIn::new(launch.web.clone(), url.clone(), oauth, store, launch.secrets.clone()))
             }
             _ => None,
         };

@@ -147,15 +147,27 @@ impl Shared {
         if !kind.starts_with("application/json") {
             let body = read_refusal(&mut response).await;
             let kind = if kind.is_empty() { "no type".to_owned() } else { kind };
-            return Err(Fault::Unusable(format!("answered {} with {kind}{}", response.status, self.target.quoted(&body))));
+            return Err(Fault::Unusable(format!(
+                "answered {} with {kind}{}",
+                response.status,
+                self.target.quoted(&body)
+            )));
         }
         let body = read_body(&mut response, MAX_LINE).await?;
         let Ok(answer) = serde_json::from_slice(&body) else {
-            return Err(Fault::Unusable(format!("answered {} with no JSON{}", response.status, self.target.quoted(&body))));
+            return Err(Fault::Unusable(format!(
+                "answered {} with no JSON{}",
+                response.status,
+                self.target.quoted(&body)
+            )));
         };
         self.deliver(answer).await;
         if self.state().requests.is_pending(id) {
-            return Err(Fault::Unusable(format!("answered {} without a result{}", response.status, self.target.quoted(&body))));
+            return Err(Fault::Unusable(format!(
+                "answered {} without a result{}",
+                response.status,
+                self.target.quoted(&body)
+            )));
         }
         Ok(())
     }

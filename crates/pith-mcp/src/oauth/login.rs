@@ -1,11 +1,13 @@
 //! Signs the user in: registers a client where that is needed, sends the browser to the authorization server and
 //! exchanges the code it comes back with.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use pith_ai::Web;
+use pith_secrets::Secrets;
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Map, Value, json};
@@ -44,6 +46,7 @@ pub struct Login {
     pub url: Url,
     pub oauth: OAuth,
     pub store: Store,
+    pub secrets: Arc<Secrets>,
     pub challenge: Challenge,
 }
 
@@ -61,6 +64,7 @@ impl Login {
             Means::Device { show } => self.with_device(&mut sign_in, show).await?,
         };
         sign_in.replace_tokens(tokens);
+        sign_in.hide_in(&self.secrets);
         access_token(&sign_in)?;
         self.store.save(&sign_in)
     }

@@ -1,8 +1,10 @@
 //! The stored sign-in of a server: the token that requests carry, renewed in time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use pith_ai::Web;
+use pith_secrets::Secrets;
 use tokio::sync::Mutex;
 use url::Url;
 
@@ -21,19 +23,22 @@ pub struct SignIn {
     url: Url,
     oauth: OAuth,
     store: Store,
+    /// Hears of tokens before a text of the authorization server can repeat them.
+    secrets: Arc<Secrets>,
     /// One renewal at a time.
     renewal: Mutex<()>,
 }
 
 impl SignIn {
-    pub fn new(web: Web, url: Url, oauth: OAuth, store: Store) -> Self {
-        SignIn { web, url, oauth, store, renewal: Mutex::new(()) }
+    pub fn new(web: Web, url: Url, oauth: OAuth, store: Store, secrets: Arc<Secrets>) -> Self {
+        SignIn { web, url, oauth, store, secrets, renewal: Mutex::new(()) }
     }
 
     /// Signs somebody in.
     pub async fn begin(&self, challenge: Challenge, means: Means<'_>) -> Result<(), String> {
-        let (web, url, store) = (self.web.clone(), self.url.clone(), self.store.clone());
-        Login { web, url, oauth: self.oauth.clone(), store, challenge }.run(means).await
+        let (web, url, oauth) = (self.web.clone(), self.url.clone(), self.oauth.clone());
+        let (store, secrets) = (self.store.clone(), self.secrets.clone());
+        Login { web, url, oauth, store, secrets, challenge }.run(means).await
     }
 
     /// Forgets the sign-in; `false` if there was none.
@@ -62,6 +67,7 @@ impl SignIn {
 
     async fn renew_alone(&self, stale: &str, challenge: &Challenge) -> Result<String, String> {
         let mut sign_in = self.store.load()?.ok_or("nobody has signed in")?;
+        sign_in.hide_in(&self.secrets);
         match sign_in.access_token() {
             Some(token) if token != stale => return Ok(token.to_owned()),
             _ => {}
@@ -77,6 +83,7 @@ impl SignIn {
         let authorization = client.authorize(&authority, &mut fields);
         let answer = post_form(&self.web, &authority.token_endpoint, &fields, authorization).await?;
         sign_in.take_tokens(answer.accepted("the renewal of the sign-in")?);
+        sign_in.hide_in(&self.secrets);
         self.store.save(&sign_in)?;
         access_token(&sign_in)
     }

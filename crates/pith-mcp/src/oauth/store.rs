@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pith_config::{FileLock, locked_file, make_private};
+use pith_secrets::Secrets;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, interval, sleep};
 use url::Url;
@@ -44,6 +45,15 @@ impl StoredSignIn {
 
     pub fn refresh_token(&self) -> Option<&str> {
         self.token_text("refresh_token")
+    }
+
+    /// Lets no text show its tokens and the secret of its client.
+    pub fn hide_in(&self, secrets: &Secrets) {
+        let secret = self.client().and_then(|client| client.get("client_secret")).and_then(Value::as_str);
+        [self.access_token(), self.refresh_token(), secret]
+            .into_iter()
+            .flatten()
+            .for_each(|text| secrets.remember(text));
     }
 
     /// The client that the authorization server knows.

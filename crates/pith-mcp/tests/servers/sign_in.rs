@@ -438,3 +438,19 @@ async fn pith_registers_once_unless_its_port_is_taken() {
     server.login(&bench, &back).await.expect("signed in");
     assert_eq!(n_registrations(), 3);
 }
+
+#[tokio::test]
+async fn refresh_tokens_are_hidden_like_others() {
+    let server = Guarded::start(Kind::Good).await;
+    let bench = server.bench(Value::Null);
+    server.login(&bench, &[("code", "code-1"), ("iss", &server.address)]).await.expect("signed in");
+    assert_eq!(bench.secrets.redact("refresh-1"), "[redacted]");
+    let mut entry = server.stored(&bench);
+    entry["tokens"] = json!({"access_token": "token-0", "refresh_token": "of-another-time"});
+    server.store(&bench, &entry);
+    bench.connect().await;
+    assert_eq!(bench.state(), State::NeedsAuth);
+    assert!(server.log().contains("of-another-time"), "{}", server.log());
+    assert_eq!(bench.secrets.redact("of-another-time"), "[redacted]");
+    bench.servers.close().await;
+}

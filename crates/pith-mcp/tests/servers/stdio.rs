@@ -27,7 +27,11 @@ async fn a_server_is_started_by_its_first_call_once_its_tools_are_known() {
     bench.servers.find("s").expect("configured").stop().await;
     assert_eq!(bench.state(), State::Idle);
     // Another session of the same configuration knows the tools from the cache.
-    let cached = Bench { servers: again(&bench), directory: tempfile::tempdir().expect("a directory").into() };
+    let cached = Bench {
+        servers: again(&bench),
+        directory: tempfile::tempdir().expect("a directory").into(),
+        secrets: bench.secrets.clone(),
+    };
     assert!(cached.servers.begin_work(Vec::new).is_none());
     assert_eq!((cached.servers.tools().len(), cached.state()), (13 + RESOURCE_TOOLS, State::Idle));
     let output = cached.call("echo", json!({"text": "hi"})).await;
