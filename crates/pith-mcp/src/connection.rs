@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::callers::{Caller, Callers};
 use crate::calls::{CallError, Routes};
 use crate::changes::Changes;
+use crate::config::ServerConfig;
 use crate::handler::log_level_request;
 use crate::handshake::{Era, Service};
 use crate::http;
@@ -305,10 +306,10 @@ impl Connection {
     }
 
     /// Why the connection has ended, if that is for want of a sign-in.
-    pub fn sign_in_wanted(&self, server: &str) -> Option<Failure> {
+    pub fn sign_in_wanted(&self, config: &ServerConfig) -> Option<Failure> {
         match &self.counterpart {
             Counterpart::Program(_) => None,
-            Counterpart::Address(session) => session.sign_in_wanted(server),
+            Counterpart::Address(session) => session.sign_in_wanted(config),
         }
     }
 

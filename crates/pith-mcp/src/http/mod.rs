@@ -43,9 +43,9 @@ impl Session {
     }
 
     /// Why the session has ended, if that is for want of a sign-in.
-    pub fn sign_in_wanted(&self, server: &str) -> Option<Failure> {
+    pub fn sign_in_wanted(&self, config: &ServerConfig) -> Option<Failure> {
         let why = self.sign_in_wanted.get()?;
-        Some(Failure::needs_auth(with_advice(why, &self.shared.target, server)))
+        Some(Failure::needs_auth(with_advice(why, config)))
     }
 
     /// Waits until the server has ended the session; it may never do so.
@@ -113,15 +113,15 @@ pub async fn connect(
     let connected = tried.unwrap_or_else(|_| Err(Failure::failed(format!("did not answer within {limit} s"))));
     connected.map_err(|failure| {
         let why = target.remarks.masked(&failure.why);
-        let why = if failure.state == State::NeedsAuth { with_advice(&why, &target, &config.name) } else { why };
+        let why = if failure.state == State::NeedsAuth { with_advice(&why, config) } else { why };
         Failure { why, ..failure }
     })
 }
 
 /// Adds what can be done about a server that wants a sign-in.
-fn with_advice(why: &str, target: &Target, server: &str) -> String {
-    match target.sign_in() {
-        Some(_) => format!("{why}: pith mcp login {server}"),
+fn with_advice(why: &str, config: &ServerConfig) -> String {
+    match config.login_command() {
+        Some(command) => format!("{why}: {command}"),
         None => format!("{why}: the credentials of its entry were refused"),
     }
 }

@@ -62,7 +62,7 @@ impl Server {
             if inner.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, &connection)) {
                 inner.remarks = connection.remarks(20);
                 inner.connection = None;
-                match connection.sign_in_wanted(&self.config.name) {
+                match connection.sign_in_wanted(&self.config) {
                     Some(failure) => self.enter(&mut inner, failure.state, Some(failure.why)),
                     None => self.enter(&mut inner, State::Idle, None),
                 }
