@@ -329,9 +329,20 @@ impl Connection {
 
     /// Ends the connection and what is behind it, unless other sessions use it.
     pub async fn close(&self, inputs: &Arc<Inputs>) {
-        if !self.callers.leave(inputs) {
-            return;
+        if self.callers.leave(inputs) {
+            self.end().await;
         }
+    }
+
+    /// Does the same when the calls that are under way have ended.
+    pub async fn close_after_calls(&self, inputs: &Arc<Inputs>) {
+        if self.callers.leave(inputs) {
+            self.callers.idle().await;
+            self.end().await;
+        }
+    }
+
+    async fn end(&self) {
         self.listening.abort();
         if let Some(mut service) = self.service.lock().await.take() {
             let _ = service.close_with_timeout(CANCEL_GRACE).await;
