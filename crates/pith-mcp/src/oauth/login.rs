@@ -66,7 +66,7 @@ impl Login {
         sign_in.replace_tokens(tokens);
         sign_in.hide_in(&self.secrets);
         access_token(&sign_in)?;
-        self.store.save(&sign_in)
+        self.store.save(&sign_in).await
     }
 
     /// Finds the authorization server, and notes it for renewals.

@@ -84,8 +84,9 @@ impl SignIn {
         let answer = post_form(&self.web, &authority.token_endpoint, &fields, authorization).await?;
         sign_in.take_tokens(answer.accepted("the renewal of the sign-in")?);
         sign_in.hide_in(&self.secrets);
-        self.store.save(&sign_in)?;
-        access_token(&sign_in)
+        let token = access_token(&sign_in)?;
+        self.store.save(&sign_in).await?;
+        Ok(token)
     }
 
     /// Returns the authorization server that gave the refresh token; nobody else may see it.

@@ -1,9 +1,11 @@
 //! `mcp-auth.json`: sign-ins of servers, shared with pi. What is not understood here stays as it is.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use pith_agent::blocking;
 use pith_config::{FileLock, locked_file, make_private};
 use pith_secrets::Secrets;
 use serde_json::{Map, Value, json};
@@ -18,6 +20,8 @@ const REFRESH_WAIT: Duration = Duration::from_secs(25);
 const REFRESH_PAUSE: Duration = Duration::from_millis(100);
 /// A process that has not refreshed its lock for so long has died; pi says the same.
 const LOCK_STALE: Duration = Duration::from_secs(20);
+/// How long other processes may keep the file locked; they do so while they write it.
+const SAVE_WAIT: Duration = Duration::from_secs(10);
 /// How often a lock is refreshed while it is held.
 const LOCK_REFRESH: Duration = Duration::from_secs(5);
 
@@ -127,22 +131,35 @@ impl Store {
         let read = locked_file::read(&self.file).map_err(|why| format!("{}: {why}", self.file.display()))?;
         let mut found = read.as_ref().and_then(|all| all.get(&self.key)).cloned();
         if found.is_none() && read.is_some_and(|all| all.get(&self.address).is_some()) {
-            self.update(|all| {
+            self.edit(|all| {
                 if !all.contains_key(&self.key) {
                     let older = all.shift_remove(&self.address);
                     all.extend(older.map(|older| (self.key.clone(), older)));
                 }
                 found = all.get(&self.key).cloned();
-            })?;
+            })
+            .map_err(|error| error.to_string())?;
         }
         let Some(Value::Object(entry)) = found else { return Ok(None) };
         let is_own = entry.get("serverUrl").is_none_or(|url| url.as_str() == Some(&self.address));
         Ok(is_own.then_some(StoredSignIn(entry)))
     }
 
-    /// Keeps the sign-in.
-    pub fn save(&self, sign_in: &StoredSignIn) -> Result<(), String> {
-        self.update(|all| {
+    /// Keeps the sign-in. Waits for whoever has the file locked, because a refresh token that is not kept is lost.
+    pub async fn save(&self, sign_in: &StoredSignIn) -> Result<(), String> {
+        let until = Instant::now() + SAVE_WAIT;
+        loop {
+            let (store, sign_in) = (self.clone(), sign_in.clone());
+            let written = blocking(move || store.write(&sign_in)).await;
+            match written.map_err(|_| format!("{}: it could not be written", self.file.display()))? {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < until => {}
+                written => return written.map_err(|error| error.to_string()),
+            }
+        }
+    }
+
+    fn write(&self, sign_in: &StoredSignIn) -> io::Result<()> {
+        self.edit(|all| {
             let mut entry = sign_in.0.clone();
             // pi takes an entry without it for that of another server, and empties it.
             entry.insert("serverUrl".to_owned(), json!(self.address));
@@ -155,14 +172,15 @@ impl Store {
         if self.load()?.is_none() {
             return Ok(false);
         }
-        self.update(|all| drop(all.shift_remove(&self.key)))?;
+        self.edit(|all| drop(all.shift_remove(&self.key))).map_err(|error| error.to_string())?;
         Ok(true)
     }
 
-    fn update(&self, edit: impl FnOnce(&mut Map<String, Value>)) -> Result<(), String> {
+    fn edit(&self, edit: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
         // Another program may have made the file for all to read.
-        make_private(&self.file).map_err(|error| format!("{}: {error}", self.file.display()))?;
-        locked_file::update(&self.file, edit).map_err(|error| error.to_string())
+        make_private(&self.file)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.file.display())))?;
+        locked_file::update(&self.file, edit)
     }
 
     /// Does a renewal while no other process makes one, however long it takes. Servers replace refresh tokens, so two
@@ -188,7 +206,7 @@ impl Store {
         loop {
             match FileLock::try_acquire(&file, LOCK_STALE) {
                 Ok(lock) => return Ok(lock),
-                Err(error) if error.kind() != std::io::ErrorKind::WouldBlock || Instant::now() >= until => {
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock || Instant::now() >= until => {
                     return Err(format!("{}: {error}", file.display()));
                 }
                 Err(_) => sleep(REFRESH_PAUSE).await,
@@ -201,8 +219,24 @@ impl Store {
 mod tests {
     use super::*;
 
-    #[test]
-    fn sign_ins_of_pi_are_found_and_what_is_unknown_stays() {
+    #[tokio::test]
+    async fn a_token_is_kept_although_another_process_writes_the_file() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("mcp-auth.json");
+        let store = Store::of(&file, "s", &Url::parse("https://example.com").expect("an address"));
+        let lock = FileLock::acquire(&file).expect("free");
+        let sign_in = StoredSignIn::default();
+        let others = async {
+            assert!(!file.exists(), "the thread was held up until the lock counted as that of a dead process");
+            drop(lock);
+        };
+        let (saved, ()) = tokio::join!(store.save(&sign_in), others);
+        assert_eq!(saved, Ok(()));
+        assert!(store.load().expect("readable").is_some());
+    }
+
+    #[tokio::test]
+    async fn sign_ins_of_pi_are_found_and_what_is_unknown_stays() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("mcp-auth.json");
         let url = Url::parse("https://example.com").expect("an address");
@@ -213,7 +247,7 @@ mod tests {
         let mut sign_in = store.load().expect("readable").expect("there");
         assert_eq!((sign_in.access_token(), sign_in.ends_within(Duration::ZERO)), (Some("a"), true));
         sign_in.take_tokens(json!({"access_token": "b", "expires_in": 3600}).as_object().expect("an object").clone());
-        store.save(&sign_in).expect("saved");
+        store.save(&sign_in).await.expect("saved");
         let read: Value = serde_json::from_slice(&std::fs::read(&file).expect("there")).expect("JSON");
         let kept = &read["mcp__my_server|https://example.com/"];
         assert_eq!((&read["other"], &kept["discovery"]), (&json!(7), &json!({"x": 1})));
