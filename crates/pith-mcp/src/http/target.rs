@@ -1,5 +1,7 @@
 //! The address of a server with everything a request to it carries, and why a request got no usable response.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use pith_ai::{Redirect, Web, WebRequest, WebResponse};
 use pith_secrets::is_secret_name;
@@ -25,7 +27,7 @@ pub struct Target {
     pub url: Url,
     headers: Vec<(String, String)>,
     /// Gives requests a token, if the entry has none and somebody has signed in.
-    sign_in: Option<SignIn>,
+    sign_in: Option<Arc<SignIn>>,
     /// Hides what was resolved.
     pub remarks: Remarks,
 }
@@ -101,7 +103,8 @@ impl Target {
             Some(oauth) if is_safe && !is_signed => {
                 let store = Store::of(&launch.sign_ins, &config.name, &url);
                 let oauth = values.resolve_oauth(oauth).await?;
-                Some(SignIn::new(launch.web.clone(), url.clone(), oauth, store, launch.secrets.clone()))
+                let sign_in = SignIn::new(launch.web.clone(), url.clone(), oauth, store, launch.secrets.clone());
+                Some(Arc::new(sign_in))
             }
             _ => None,
         };
@@ -110,7 +113,7 @@ impl Target {
 
     /// How users sign in, unless the entry has credentials of its own.
     pub fn sign_in(&self) -> Option<&SignIn> {
-        self.sign_in.as_ref()
+        self.sign_in.as_deref()
     }
 
     /// Quotes the beginning of a body. It is masked as a whole, because a part of a secret is not recognized as one.
@@ -226,7 +229,7 @@ mod tests {
 
     #[test]
     fn no_part_of_a_secret_shows_where_a_body_is_cut() {
-        let remarks = Remarks::hiding(&["sk-12345678".to_owned()], &std::sync::Arc::default());
+        let remarks = Remarks::hiding(&["sk-12345678".to_owned()], &Arc::default());
         let url = Url::parse("https://example.com").expect("an address");
         let target = Target { web: Web::default(), url, headers: Vec::new(), sign_in: None, remarks };
         let (before, after) = ("x".repeat(SHOWN_BODY - 5), "y".repeat(1000));

@@ -47,7 +47,7 @@ impl SignIn {
     }
 
     /// Returns the access token, renewed if it is about to end; `None` if nobody has signed in.
-    pub async fn token(&self) -> Option<String> {
+    pub async fn token(self: &Arc<Self>) -> Option<String> {
         let sign_in = self.store.load().ok()??;
         let token = sign_in.access_token()?.to_owned();
         // Where it is not known who gave it, the server has to say so first, when it refuses the token.
@@ -60,9 +60,15 @@ impl SignIn {
     }
 
     /// Replaces a token that has ended or was refused, with this challenge. Another process may have done so already.
-    pub async fn renew(&self, stale: &str, challenge: &Challenge) -> Result<String, String> {
-        let _renewal = self.renewal.lock().await;
-        self.store.renewing(self.renew_alone(stale, challenge)).await?
+    pub async fn renew(self: &Arc<Self>, stale: &str, challenge: &Challenge) -> Result<String, String> {
+        let (sign_in, stale, challenge) = (self.clone(), stale.to_owned(), challenge.clone());
+        // A refresh token that was sent may be used up. So a renewal goes on when the call that needs it is aborted; its
+        // own limits end it.
+        let renewal = tokio::spawn(async move {
+            let _renewal = sign_in.renewal.lock().await;
+            sign_in.store.renewing(sign_in.renew_alone(&stale, &challenge)).await?
+        });
+        renewal.await.unwrap_or_else(|_| Err("the renewal of the sign-in broke off".to_owned()))
     }
 
     async fn renew_alone(&self, stale: &str, challenge: &Challenge) -> Result<String, String> {

@@ -8,11 +8,14 @@ use std::sync::{Arc, Mutex};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use pith_agent::ToolContext;
 use pith_mcp::{DeviceCode, Means, State};
 use ring::digest::{SHA256, digest};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::bench::{Bench, text};
@@ -33,6 +36,8 @@ enum Kind {
     Devices,
     /// Made before there was metadata of authorization servers.
     NoMetadata,
+    /// Answers to renewals when the test lets it.
+    SlowRenewal,
 }
 
 /// A server and its authorization server in this process.
@@ -48,6 +53,10 @@ struct Guarded {
     /// What the page was opened with.
     page: Mutex<Vec<(String, String)>>,
     log: Mutex<Vec<String>>,
+    /// Told when a renewal has come.
+    renewal: Notify,
+    /// Told when it may be answered.
+    release: Notify,
 }
 
 impl Guarded {
@@ -67,6 +76,8 @@ impl Guarded {
             given: AtomicUsize::new(0),
             page: Mutex::default(),
             log: Mutex::default(),
+            renewal: Notify::new(),
+            release: Notify::new(),
         });
         let serving = server.clone();
         tokio::spawn(async move {
@@ -106,7 +117,13 @@ impl Guarded {
                 ("200 OK", self.metadata())
             }
             ("POST", "/register") => ("201 Created", json!({"client_id": "client-1"})),
-            ("POST", "/token") => self.token(&request.text),
+            ("POST", "/token") => {
+                if self.kind == Kind::SlowRenewal && request.text.contains("grant_type=refresh_token") {
+                    self.renewal.notify_one();
+                    self.release.notified().await;
+                }
+                self.token(request)
+            }
             ("POST", "/device") => ("200 OK", self.device_code()),
             _ => ("404 Not Found", json!({})),
         };
@@ -133,8 +150,9 @@ impl Guarded {
             "expires_in": 600, "interval": 0})
     }
 
-    fn token(&self, form: &str) -> (&'static str, Value) {
-        let form: Vec<(String, String)> = url::form_urlencoded::parse(form.as_bytes()).into_owned().collect();
+    fn token(&self, request: &Request) -> (&'static str, Value) {
+        let form = url::form_urlencoded::parse(request.text.as_bytes()).into_owned();
+        let form: Vec<(String, String)> = form.collect();
         let value = |name: &str| form.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value.as_str());
         let page = self.page.lock().expect("no panic").clone();
         let opened = |name: &str| page.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value.as_str());
@@ -452,5 +470,27 @@ async fn refresh_tokens_are_hidden_like_others() {
     assert_eq!(bench.state(), State::NeedsAuth);
     assert!(server.log().contains("of-another-time"), "{}", server.log());
     assert_eq!(bench.secrets.redact("of-another-time"), "[redacted]");
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn an_aborted_call_does_not_abort_the_renewal_it_waits_for() {
+    let server = Guarded::start(Kind::SlowRenewal).await;
+    let bench = server.bench(Value::Null);
+    server.login(&bench, &[("code", "code-1"), ("iss", &server.address)]).await.expect("signed in");
+    bench.connect().await;
+    server.accepted.store(2, Ordering::SeqCst);
+    let cancel = CancellationToken::new();
+    let context = ToolContext { call_id: "1".into(), cancel: cancel.clone(), update: Arc::new(|_| {}), trace: None };
+    let abort = async {
+        server.renewal.notified().await;
+        cancel.cancel();
+    };
+    let (output, ()) = tokio::join!(bench.tool("mcp__s__echo").run(Map::new(), context), abort);
+    assert_eq!(text(&output), "Operation aborted");
+    // The authorization server gives the next tokens out once; the next call gets them.
+    server.release.notify_one();
+    assert_eq!(text(&bench.call("echo", json!({})).await), "hello");
+    assert_eq!(server.log().matches("grant_type=refresh_token").count(), 1);
     bench.servers.close().await;
 }
