@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use pith_agent::ToolContext;
 use pith_mcp::{DeviceCode, Means, State};
 use ring::digest::{SHA256, digest};
@@ -111,6 +111,7 @@ impl Guarded {
                 let resource = if self.kind == Kind::OtherResource { "https://example.com/" } else { address };
                 ("200 OK", json!({"resource": resource, "authorization_servers": [self.authority]}))
             }
+            ("GET", "/named-by-the-user") => ("200 OK", self.metadata()),
             ("GET", "/.well-known/oauth-authorization-server")
                 if self.kind != Kind::NoMetadata && self.authority == self.address =>
             {
@@ -165,6 +166,10 @@ impl Guarded {
                     && value("redirect_uri") == opened("redirect_uri")
                     && value("client_id") == opened("client_id")
                     && value("resource") == opened("resource")
+            }
+            "client_credentials" => {
+                let proof = format!("Basic {}", STANDARD.encode("machine:secret-of-the-machine"));
+                request.header("authorization") == Some(&proof) && value("resource") == self.address
             }
             "refresh_token" => value("refresh_token") == format!("refresh-{given}"),
             "urn:ietf:params:oauth:grant-type:device_code" => {
@@ -493,4 +498,76 @@ async fn an_aborted_call_does_not_abort_the_renewal_it_waits_for() {
     assert_eq!(text(&bench.call("echo", json!({})).await), "hello");
     assert_eq!(server.log().matches("grant_type=refresh_token").count(), 1);
     bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn several_sessions_renew_a_token_once() {
+    let server = Guarded::start(Kind::Good).await;
+    let bench = server.bench(Value::Null);
+    server.login(&bench, &[("code", "code-1"), ("iss", &server.address)]).await.expect("signed in");
+    let entry = json!({"s": {"url": format!("{}/mcp", server.address)}});
+    let other = || Bench::sharing(bench.directory.clone(), entry.clone(), None, None, None);
+    let others = [other(), other()];
+    tokio::join!(bench.connect(), others[0].connect(), others[1].connect());
+    // All three find out at once that the token has ended.
+    server.accepted.store(2, Ordering::SeqCst);
+    let call = async |bench: &Bench| bench.call("echo", json!({})).await;
+    let outputs: [_; 3] = tokio::join!(call(&bench), call(&others[0]), call(&others[1])).into();
+    assert!(outputs.iter().all(|output| text(output) == "hello"), "{outputs:?}");
+    assert_eq!(server.log().matches("grant_type=refresh_token").count(), 1);
+    for bench in others.iter().chain([&bench]) {
+        bench.servers.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_machine_signs_in_with_the_secret_of_its_client() {
+    let server = Guarded::start(Kind::Good).await;
+    let bench = server.bench(json!({"clientId": "machine", "clientSecret": "secret-of-the-machine"}));
+    bench.servers.login("s", Means::ClientCredentials).await.expect("signed in");
+    bench.connect().await;
+    assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn the_user_may_name_the_metadata_and_the_port_of_the_callback() {
+    let server = Guarded::start(Kind::NoMetadata).await;
+    let free = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+    let port = free.local_addr().expect("an address").port();
+    let metadata = format!("{}/named-by-the-user", server.address);
+    let bench = server.bench(json!({"authServerMetadataUrl": metadata, "callbackPort": port}));
+    let back = [("code", "code-1"), ("iss", server.address.as_str())];
+    let taken = server.login(&bench, &back).await.expect_err("the port is taken");
+    assert!(taken.starts_with(&format!("port {port} of the callback: ")), "{taken}");
+    drop(free);
+    server.login(&bench, &back).await.expect("signed in");
+    let opened = server.page.lock().expect("no panic").clone();
+    let redirect = format!("http://127.0.0.1:{port}/callback");
+    assert!(opened.contains(&("redirect_uri".to_owned(), redirect)), "{opened:?}");
+    // Without metadata nobody would have said that the browser tells where it comes from.
+    let silent = server.login(&bench, &[("code", "code-1")]).await.expect_err("refused");
+    assert!(silent.starts_with("the browser did not say"), "{silent}");
+}
+
+#[tokio::test]
+async fn credentials_of_the_entry_come_before_a_sign_in() {
+    let server = Guarded::start(Kind::Good).await;
+    let bench = server.bench(Value::Null);
+    server.login(&bench, &[("code", "code-1"), ("iss", &server.address)]).await.expect("signed in");
+    let sent_with = async |more: Value| {
+        let mut entry = json!({"url": format!("{}/mcp", server.address)});
+        entry.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        let bench = Bench::sharing(bench.directory.clone(), json!({ "s": entry }), None, None, None);
+        bench.connect().await;
+        let state = bench.state();
+        bench.servers.close().await;
+        state
+    };
+    assert_eq!(sent_with(json!({})).await, State::Ready, "the sign-in");
+    let (right, wrong) = ("Bearer token-1", "Bearer of-somebody");
+    assert_eq!(sent_with(json!({"bearerToken": "of-somebody"})).await, State::NeedsAuth);
+    let both = |header: &str, token: &str| json!({"headers": {"authorization": header}, "bearerToken": token});
+    assert_eq!(sent_with(both(right, "of-somebody")).await, State::Ready);
+    assert_eq!(sent_with(both(wrong, "token-1")).await, State::NeedsAuth);
 }
