@@ -24,7 +24,7 @@ use pith_config::{AgentDir, Diagnostic, Environment, Settings};
 use pith_protocol::Model;
 use pith_secrets::Secrets;
 
-use crate::auth_file::{AuthFile, Entries};
+use crate::auth_file::{AuthFile, Entries, Stored};
 use crate::catalogue;
 use crate::config_value;
 use crate::key_command::Commands;
@@ -274,6 +274,11 @@ impl Registry {
             for config in provider.configs() {
                 let headers = config.headers.iter().filter_map(|(_, value)| value.as_deref());
                 names.extend(config.api_key.as_deref().into_iter().chain(headers).flat_map(config_value::variables));
+            }
+        }
+        for stored in self.auth.entries().values() {
+            if let Stored::ApiKey { key: Some(key), .. } = stored {
+                names.extend(config_value::variables(key));
             }
         }
         names.sort();

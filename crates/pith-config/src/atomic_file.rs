@@ -43,6 +43,18 @@ pub fn create_private_directory(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
+/// Takes a file from everybody but its owner, where files have modes. One that is not there stays so.
+pub fn make_private(file: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    match fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o600)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    #[cfg(not(unix))]
+    let _ = file;
+    Ok(())
+}
+
 /// Makes names created in a directory survive a power loss, where directories can be synced.
 pub fn sync_directory(path: &Path) -> io::Result<()> {
     #[cfg(unix)]

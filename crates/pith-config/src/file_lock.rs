@@ -20,19 +20,34 @@ pub struct FileLock {
 impl FileLock {
     /// Waits up to 200 ms for the lock. A dead owner's lock is taken over.
     pub fn acquire(file: &Path) -> io::Result<FileLock> {
+        for _ in 0..ATTEMPTS {
+            match FileLock::try_acquire(file, STALE) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::sleep(PAUSE),
+                decided => return decided,
+            }
+        }
+        FileLock::try_acquire(file, STALE)
+    }
+
+    /// Takes the lock if it is free, without waiting. One that its owner has not refreshed for `stale` is taken over.
+    pub fn try_acquire(file: &Path, stale: Duration) -> io::Result<FileLock> {
         let mut name = file.as_os_str().to_owned();
         name.push(".lock");
         let directory = PathBuf::from(name);
-        for attempt in 0..=ATTEMPTS {
-            match fs::create_dir(&directory) {
-                Ok(()) => return Ok(FileLock { directory }),
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                Err(_) if is_stale(&directory) => drop(fs::remove_dir(&directory)),
-                Err(_) if attempt < ATTEMPTS => thread::sleep(PAUSE),
-                Err(_) => {}
+        let created = match fs::create_dir(&directory) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_older(&directory, stale) => {
+                let _ = fs::remove_dir(&directory);
+                fs::create_dir(&directory)
             }
+            created => created,
+        };
+        match created {
+            Ok(()) => Ok(FileLock { directory }),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(io::Error::new(io::ErrorKind::WouldBlock, "locked by another process"))
+            }
+            Err(error) => Err(error),
         }
-        Err(io::Error::new(io::ErrorKind::WouldBlock, "locked by another process"))
     }
 
     /// Tells others that the owner is still alive. Needed by work that takes seconds.
@@ -47,9 +62,9 @@ impl Drop for FileLock {
     }
 }
 
-fn is_stale(directory: &Path) -> bool {
+fn is_older(directory: &Path, limit: Duration) -> bool {
     let modified = fs::metadata(directory).and_then(|metadata| metadata.modified());
-    modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > STALE))
+    modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > limit))
 }
 
 #[cfg(all(test, unix))]
@@ -65,6 +80,8 @@ mod tests {
         assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
         let old = SystemTime::now() - Duration::from_secs(11);
         File::open(directory.path().join("auth.json.lock")).expect("open").set_modified(old).expect("age");
+        let patient = FileLock::try_acquire(&file, Duration::from_secs(20)).expect_err("not that old");
+        assert_eq!(patient.kind(), io::ErrorKind::WouldBlock);
         let taken = FileLock::acquire(&file).expect("stale");
         File::open(directory.path().join("auth.json.lock")).expect("open").set_modified(old).expect("age");
         taken.refresh().expect("refresh");

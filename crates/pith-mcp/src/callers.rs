@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::Notify;
+
 use crate::inputs::Inputs;
 
 /// Who makes a request.
@@ -17,7 +19,11 @@ pub struct Caller {
 
 /// The sessions that use a connection, and their requests that are under way.
 #[derive(Default)]
-pub struct Callers(Mutex<State>);
+pub struct Callers {
+    state: Mutex<State>,
+    /// Told by every request that ends.
+    request_ended: Notify,
+}
 
 #[derive(Default)]
 struct State {
@@ -61,6 +67,18 @@ impl Callers {
         UnderWay { callers: self, number }
     }
 
+    /// Waits until no request is under way.
+    pub async fn idle(&self) {
+        loop {
+            // Made before the look, so that no end is missed in between.
+            let ended = self.request_ended.notified();
+            if self.state().requests.is_empty() {
+                return;
+            }
+            ended.await;
+        }
+    }
+
     /// Returns who is asked what the server wants to know: the session whose requests are under way, or the only one
     /// that uses the server. `None` if that may be several.
     pub fn asked(&self) -> Option<Caller> {
@@ -86,7 +104,7 @@ impl Callers {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -99,6 +117,7 @@ pub struct UnderWay<'a> {
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.callers.state().requests.remove(&self.number);
+        self.callers.request_ended.notify_waiters();
     }
 }
 

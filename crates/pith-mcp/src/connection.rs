@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::callers::{Caller, Callers};
 use crate::calls::{CallError, Routes};
 use crate::changes::Changes;
+use crate::config::ServerConfig;
 use crate::handler::log_level_request;
 use crate::handshake::{Era, Service};
 use crate::http;
@@ -307,10 +308,10 @@ impl Connection {
     }
 
     /// Why the connection has ended, if that is for want of a sign-in.
-    pub fn sign_in_wanted(&self, server: &str) -> Option<Failure> {
+    pub fn sign_in_wanted(&self, config: &ServerConfig) -> Option<Failure> {
         match &self.counterpart {
             Counterpart::Program(_) => None,
-            Counterpart::Address(session) => session.sign_in_wanted(server),
+            Counterpart::Address(session) => session.sign_in_wanted(config),
         }
     }
 
@@ -330,9 +331,20 @@ impl Connection {
 
     /// Ends the connection and what is behind it, unless other sessions use it.
     pub async fn close(&self, inputs: &Arc<Inputs>) {
-        if !self.callers.leave(inputs) {
-            return;
+        if self.callers.leave(inputs) {
+            self.end().await;
         }
+    }
+
+    /// Does the same when the calls that are under way have ended.
+    pub async fn close_after_calls(&self, inputs: &Arc<Inputs>) {
+        if self.callers.leave(inputs) {
+            self.callers.idle().await;
+            self.end().await;
+        }
+    }
+
+    async fn end(&self) {
         self.listening.abort();
         if let Some(mut service) = self.service.lock().await.take() {
             let _ = service.close_with_timeout(CANCEL_GRACE).await;

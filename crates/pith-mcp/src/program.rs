@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pith_tools::process::{Job, Jobs};
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::unix::pipe;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -16,7 +16,7 @@ use crate::connection::CANCEL_GRACE;
 use crate::handler::Handler;
 use crate::handshake::{self, Era, Refusal, Service};
 use crate::launch::{Launch, Prepared};
-use crate::remarks::Remarks;
+use crate::remarks::{MAX_LINE, Remarks};
 use crate::state::Failure;
 use crate::stdio::Pipes;
 
@@ -123,30 +123,46 @@ impl Program {
     }
 }
 
-async fn keep_remarks(server: &str, errors: pipe::Receiver, remarks: Remarks) {
+/// Keeps what a program writes to stderr, line by line; a line that never ends is kept in pieces.
+async fn keep_remarks(server: &str, mut errors: impl AsyncRead + Unpin, remarks: Remarks) {
     let keep = |line: &[u8]| {
         if !line.is_empty() && enabled!(target: "pith::mcp", Level::DEBUG) {
-            let line = remarks.masked(String::from_utf8_lossy(line).trim_end());
-            debug!(target: "pith::mcp", server, line, "stderr");
+            debug!(target: "pith::mcp", server, line = String::from_utf8_lossy(line).trim_end(), "stderr");
         }
         remarks.push(line);
     };
-    let mut errors = BufReader::new(errors);
-    let mut line = Vec::new();
-    loop {
-        // A line that never ends is kept in pieces.
-        let available = match errors.fill_buf().await {
-            Ok(available) if !available.is_empty() => available,
-            _ => break,
-        };
-        let end = available.iter().position(|byte| *byte == b'\n');
-        let taken = end.map_or(available.len(), |end| end + 1);
-        line.extend_from_slice(&available[..taken]);
-        errors.consume(taken);
-        if end.is_some() || line.len() > 4096 {
+    let (mut masking, mut written) = (remarks.masking(), Vec::new());
+    let mut piece = [0; 8192];
+    while let Ok(n_bytes @ 1..) = errors.read(&mut piece).await {
+        masking.push(&piece[..n_bytes], &mut written);
+        while let Some(line) = take_line(&mut written) {
             keep(&line);
-            line.clear();
         }
     }
-    keep(&line);
+    masking.finish(&mut written);
+    written.split_inclusive(|byte| *byte == b'\n').for_each(keep);
+}
+
+/// Takes a line off the beginning of a text, or as much as is kept of one, if there is that much.
+fn take_line(written: &mut Vec<u8>) -> Option<Vec<u8>> {
+    let end = written.iter().take(MAX_LINE).position(|byte| *byte == b'\n').map(|end| end + 1);
+    let end = end.or((written.len() > MAX_LINE).then_some(MAX_LINE))?;
+    Some(written.drain(..end).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn no_part_of_a_secret_shows_where_a_long_line_is_cut() {
+        let secret = "sk-12345678";
+        let remarks = Remarks::hiding(&[secret.to_owned()], &Arc::default());
+        for before in [MAX_LINE - 5, 8192 - 5] {
+            let text = format!("{}{secret}\nnext", "x".repeat(before));
+            keep_remarks("s", text.as_bytes(), remarks.clone()).await;
+            let kept = remarks.last(usize::MAX).concat();
+            assert!(!kept.contains("sk-") && !kept.contains("345678") && kept.ends_with("next"), "{kept}");
+        }
+    }
 }

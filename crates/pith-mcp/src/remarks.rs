@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pith_secrets::Secrets;
+use pith_secrets::{Secrets, Stream};
 
 /// How much is kept per server.
 const MAX_BYTES: usize = 64 * 1024;
 /// A longer line is cut.
-const MAX_LINE: usize = 4096;
+pub const MAX_LINE: usize = 4096;
 
 /// The lines, shared by everyone who writes or shows them.
 #[derive(Clone, Default)]
@@ -54,11 +54,11 @@ impl Remarks {
 
     /// Adds a line.
     pub fn push(&self, line: &[u8]) {
-        let line = String::from_utf8_lossy(&line[..line.len().min(MAX_LINE)]);
-        let line = self.masked(line.trim_end());
+        let line = self.masked(String::from_utf8_lossy(line).trim_end());
         if line.is_empty() {
             return;
         }
+        let line = cut(&line, MAX_LINE).to_owned();
         let mut lines = self.lines();
         lines.n_bytes += line.len();
         lines.lines.push_back(line);
@@ -79,9 +79,40 @@ impl Remarks {
         self.known.redact(&self.own.redact(text)).into_owned()
     }
 
+    /// Masks a text that comes in pieces.
+    pub fn masking(&self) -> Masking {
+        Masking { own: Stream::new(Some(self.own.clone())), known: Stream::new(Some(self.known.clone())) }
+    }
+
     fn lines(&self) -> MutexGuard<'_, Lines> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Takes secrets out of a text that comes in pieces; what may be the beginning of one waits for the next piece.
+pub struct Masking {
+    own: Stream,
+    known: Stream,
+}
+
+impl Masking {
+    /// Takes a piece, and appends what is certain.
+    pub fn push(&mut self, piece: &[u8], masked: &mut Vec<u8>) {
+        let Masking { own, known } = self;
+        own.push(piece, |bytes| known.push(bytes, |bytes| masked.extend_from_slice(bytes)));
+    }
+
+    /// Appends what has waited.
+    pub fn finish(mut self, masked: &mut Vec<u8>) {
+        let Masking { own, known } = &mut self;
+        own.finish(|bytes| known.push(bytes, |bytes| masked.extend_from_slice(bytes)));
+        known.finish(|bytes| masked.extend_from_slice(bytes));
+    }
+}
+
+/// Returns the beginning of a text, of at most so many bytes.
+pub fn cut(text: &str, max_bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(max_bytes)]
 }
 
 #[cfg(test)]
@@ -95,6 +126,8 @@ mod tests {
         remarks.push(b"\n");
         remarks.push("bad \u{fffd}".as_bytes());
         assert_eq!(remarks.last(5), ["key [redacted]", "bad \u{fffd}"]);
+        remarks.push(format!("{}sk-12345678", "x".repeat(MAX_LINE - 5)).as_bytes());
+        assert_eq!(remarks.last(1), [format!("{}[reda", "x".repeat(MAX_LINE - 5))]);
         for number in 0..100_000 {
             remarks.push(format!("line {number}").as_bytes());
         }

@@ -264,7 +264,7 @@ impl Server {
             Ok(connection) => match (connection.changes(), connection.offer().await) {
                 (changes, Ok(offer)) => Ok((connection, changes, offer)),
                 (_, Err(error)) => {
-                    let wanted = connection.sign_in_wanted(&self.config.name);
+                    let wanted = connection.sign_in_wanted(&self.config);
                     connection.close(&self.inputs).await;
                     Err(wanted.unwrap_or_else(|| Failure::failed(format!("its tools cannot be listed: {error}"))))
                 }

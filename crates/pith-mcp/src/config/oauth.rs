@@ -5,6 +5,7 @@ use url::Url;
 
 use super::entry::{ServerConfig, Transport};
 use super::fields::Fields;
+use crate::oauth::is_loopback;
 
 /// How to sign in. Texts still contain their variables.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,19 +57,42 @@ impl OAuth {
 }
 
 impl ServerConfig {
-    /// The command with which the user signs in to the server; `None` if its entry has credentials, or wants no sign-in.
+    /// The command with which the user signs in to the server; `None` if its entry has credentials, wants no sign-in, or
+    /// has an address where everybody on the way could read the token.
     pub fn login_command(&self) -> Option<String> {
         let Transport::Remote(remote) = &self.transport else { return None };
         let is_signed = remote.bearer.is_some()
             || remote.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-        (remote.oauth.is_some() && !is_signed).then(|| format!("pith mcp login {}", self.name))
+        let is_readable = Url::parse(&remote.url).is_ok_and(|url| url.scheme() == "http" && !is_loopback(&url));
+        if remote.oauth.is_none() || is_signed || is_readable {
+            return None;
+        }
+        // Of what a name may contain, only spaces mean something to a shell.
+        let quote = if self.name.contains(' ') { "\"" } else { "" };
+        Some(format!("pith mcp login {quote}{}{quote}", self.name))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Source, TimeoutUnit, read_entry};
     use serde_json::json;
+
+    #[test]
+    fn the_command_to_sign_in_can_be_run() {
+        let command = |name: &str, entry: Value| {
+            read_entry(name, &entry, Source::User, TimeoutUnit::Seconds).expect("usable").login_command()
+        };
+        let far = json!({"url": "https://example.com/mcp"});
+        assert_eq!(command("my-tracker", far.clone()).as_deref(), Some("pith mcp login my-tracker"));
+        assert_eq!(command("my tracker", far).as_deref(), Some("pith mcp login \"my tracker\""));
+        assert!(command("s", json!({"url": "http://127.0.0.1:1/mcp"})).is_some());
+        assert_eq!(command("s", json!({"url": "http://example.com/mcp"})), None);
+        assert_eq!(command("s", json!({"url": "https://example.com", "bearerToken": "t"})), None);
+        assert_eq!(command("s", json!({"url": "https://example.com", "oauth": false})), None);
+        assert_eq!(command("s", json!({"command": "sh"})), None);
+    }
 
     #[test]
     fn the_member_is_checked() {

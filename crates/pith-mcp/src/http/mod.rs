@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, serve_client_with_lifecycle};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::{Protocol, ServerConfig};
 use crate::handler::Handler;
@@ -29,28 +30,33 @@ pub struct Session {
     shared: Arc<Shared>,
     /// How the server said that it wants a sign-in after the session had begun.
     sign_in_wanted: OnceLock<String>,
+    /// Cancelled when it has said so: nothing more is asked in this session.
+    left: CancellationToken,
 }
 
 impl Session {
     fn new(shared: Arc<Shared>) -> Self {
-        Session { shared, sign_in_wanted: OnceLock::new() }
+        Session { shared, sign_in_wanted: OnceLock::new(), left: CancellationToken::new() }
     }
 
-    /// Ends a session in which the server no longer answers without a sign-in.
+    /// Leaves a session in which the server wants a sign-in. Requests that are under way may still be answered.
     pub fn want_sign_in(&self, fault: &Fault) {
         let _ = self.sign_in_wanted.set(fault.to_string());
-        self.shared.closed.cancel();
+        self.left.cancel();
     }
 
     /// Why the session has ended, if that is for want of a sign-in.
-    pub fn sign_in_wanted(&self, server: &str) -> Option<Failure> {
+    pub fn sign_in_wanted(&self, config: &ServerConfig) -> Option<Failure> {
         let why = self.sign_in_wanted.get()?;
-        Some(Failure::needs_auth(with_advice(why, &self.shared.target, server)))
+        Some(Failure::needs_auth(with_advice(why, config)))
     }
 
-    /// Waits until the server has ended the session; it may never do so.
+    /// Waits until the session has ended or was left; it may never be.
     pub async fn ended(&self) {
-        self.shared.closed.cancelled().await;
+        tokio::select! {
+            () = self.shared.closed.cancelled() => {}
+            () = self.left.cancelled() => {}
+        }
     }
 
     /// Says what became of a session that does not answer.
@@ -113,15 +119,15 @@ pub async fn connect(
     let connected = tried.unwrap_or_else(|_| Err(Failure::failed(format!("did not answer within {limit} s"))));
     connected.map_err(|failure| {
         let why = target.remarks.masked(&failure.why);
-        let why = if failure.state == State::NeedsAuth { with_advice(&why, &target, &config.name) } else { why };
+        let why = if failure.state == State::NeedsAuth { with_advice(&why, config) } else { why };
         Failure { why, ..failure }
     })
 }
 
 /// Adds what can be done about a server that wants a sign-in.
-fn with_advice(why: &str, target: &Target, server: &str) -> String {
-    match target.sign_in() {
-        Some(_) => format!("{why}: pith mcp login {server}"),
+fn with_advice(why: &str, config: &ServerConfig) -> String {
+    match config.login_command() {
+        Some(command) => format!("{why}: {command}"),
         None => format!("{why}: the credentials of its entry were refused"),
     }
 }

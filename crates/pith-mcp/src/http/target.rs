@@ -1,5 +1,7 @@
 //! The address of a server with everything a request to it carries, and why a request got no usable response.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use pith_ai::{Redirect, Web, WebRequest, WebResponse};
 use pith_secrets::is_secret_name;
@@ -8,8 +10,8 @@ use url::Url;
 
 use crate::config::{Remote, ServerConfig};
 use crate::launch::{Launch, Values};
-use crate::oauth::{SignIn, Store, is_loopback};
-use crate::remarks::Remarks;
+use crate::oauth::{Challenge, SignIn, Store, is_loopback};
+use crate::remarks::{Remarks, cut};
 use crate::state::Failure;
 
 /// Hops a request may be sent on, to the same origin.
@@ -25,7 +27,7 @@ pub struct Target {
     pub url: Url,
     headers: Vec<(String, String)>,
     /// Gives requests a token, if the entry has none and somebody has signed in.
-    sign_in: Option<SignIn>,
+    sign_in: Option<Arc<SignIn>>,
     /// Hides what was resolved.
     pub remarks: Remarks,
 }
@@ -101,7 +103,8 @@ impl Target {
             Some(oauth) if is_safe && !is_signed => {
                 let store = Store::of(&launch.sign_ins, &config.name, &url);
                 let oauth = values.resolve_oauth(oauth).await?;
-                Some(SignIn::new(launch.web.clone(), url.clone(), oauth, store))
+                let sign_in = SignIn::new(launch.web.clone(), url.clone(), oauth, store, launch.secrets.clone());
+                Some(Arc::new(sign_in))
             }
             _ => None,
         };
@@ -110,7 +113,14 @@ impl Target {
 
     /// How users sign in, unless the entry has credentials of its own.
     pub fn sign_in(&self) -> Option<&SignIn> {
-        self.sign_in.as_ref()
+        self.sign_in.as_deref()
+    }
+
+    /// Quotes the beginning of a body. It is masked as a whole, because a part of a secret is not recognized as one.
+    pub fn quoted(&self, body: &[u8]) -> String {
+        let text = self.remarks.masked(&String::from_utf8_lossy(body));
+        let text = cut(&text, SHOWN_BODY).split_whitespace().collect::<Vec<_>>().join(" ");
+        if text.is_empty() { String::new() } else { format!(": {text}") }
     }
 
     /// Sends a request without the token of a sign-in.
@@ -124,7 +134,8 @@ impl Target {
         let token = sign_in.token().await;
         let response = self.send_with(token.as_deref(), request).await?;
         let (401, Some(stale)) = (response.status, token) else { return Ok(response) };
-        match sign_in.renew(&stale).await {
+        let challenge = header(&response, "www-authenticate").map(Challenge::read).unwrap_or_default();
+        match sign_in.renew(&stale, &challenge).await {
             Ok(token) => self.send_with(Some(&token), request).await,
             Err(why) => {
                 debug!(target: "pith::mcp", why, "the sign-in was not renewed");
@@ -212,9 +223,17 @@ pub async fn read_refusal(response: &mut WebResponse) -> Vec<u8> {
     body
 }
 
-/// Quotes the beginning of a body.
-pub fn quoted(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN_BODY)]);
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if text.is_empty() { String::new() } else { format!(": {text}") }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_part_of_a_secret_shows_where_a_body_is_cut() {
+        let remarks = Remarks::hiding(&["sk-12345678".to_owned()], &Arc::default());
+        let url = Url::parse("https://example.com").expect("an address");
+        let target = Target { web: Web::default(), url, headers: Vec::new(), sign_in: None, remarks };
+        let (before, after) = ("x".repeat(SHOWN_BODY - 5), "y".repeat(1000));
+        assert_eq!(target.quoted(format!("{before}sk-12345678{after}").as_bytes()), format!(": {before}[reda"));
+        assert_eq!(target.quoted(b" \n"), "");
+    }
 }

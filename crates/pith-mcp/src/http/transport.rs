@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::headers::Mirrored;
-use super::target::{Fault, Target, TargetRequest, header, quoted, read_body, read_refusal};
+use super::target::{Fault, Target, TargetRequest, header, read_body, read_refusal};
 use crate::frames::{Reading, Requests, read_message};
 use crate::stdio::MAX_LINE;
 
@@ -147,15 +147,27 @@ impl Shared {
         if !kind.starts_with("application/json") {
             let body = read_refusal(&mut response).await;
             let kind = if kind.is_empty() { "no type".to_owned() } else { kind };
-            return Err(Fault::Unusable(format!("answered {} with {kind}{}", response.status, quoted(&body))));
+            return Err(Fault::Unusable(format!(
+                "answered {} with {kind}{}",
+                response.status,
+                self.target.quoted(&body)
+            )));
         }
         let body = read_body(&mut response, MAX_LINE).await?;
         let Ok(answer) = serde_json::from_slice(&body) else {
-            return Err(Fault::Unusable(format!("answered {} with no JSON{}", response.status, quoted(&body))));
+            return Err(Fault::Unusable(format!(
+                "answered {} with no JSON{}",
+                response.status,
+                self.target.quoted(&body)
+            )));
         };
         self.deliver(answer).await;
         if self.state().requests.is_pending(id) {
-            return Err(Fault::Unusable(format!("answered {} without a result{}", response.status, quoted(&body))));
+            return Err(Fault::Unusable(format!(
+                "answered {} without a result{}",
+                response.status,
+                self.target.quoted(&body)
+            )));
         }
         Ok(())
     }
@@ -188,7 +200,7 @@ impl Shared {
                 self.closed.cancel();
                 Fault::SessionExpired
             }
-            status => Fault::Status { status, said: quoted(body) },
+            status => Fault::Status { status, said: self.target.quoted(body) },
         }
     }
 

@@ -1,11 +1,19 @@
 //! The page on this machine to which the browser comes back after a sign-in.
 
+use std::time::Duration;
+
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 use url::Url;
 
 /// Longer requests are no callbacks.
 const MAX_LINE: u64 = 16 * 1024;
+/// How long a connection may say nothing. Browsers open some in advance and may never use them.
+const SILENCE: Duration = Duration::from_secs(30);
+/// How many connections are served at the same time; more wait.
+const MAX_OPEN: usize = 32;
 const DONE: &str = "pith: the sign-in is done. You can close this page.";
 const WRONG: &str = "pith: this is not the sign-in that was begun.";
 
@@ -32,21 +40,31 @@ impl Returned {
 
 /// Waits for the browser; requests for anything else are told so.
 pub async fn wait(listener: &TcpListener, redirect: &Url, state: &str) -> Result<Returned, String> {
+    let mut open = JoinSet::new();
     loop {
-        let (stream, _) = listener.accept().await.map_err(|error| format!("the callback: {error}"))?;
-        if let Some(returned) = serve(stream, redirect, state).await {
-            return Ok(returned);
+        tokio::select! {
+            biased;
+            Some(served) = open.join_next() => {
+                if let Ok(Some(returned)) = served {
+                    return Ok(returned);
+                }
+            }
+            accepted = listener.accept(), if open.len() < MAX_OPEN => {
+                let (stream, _) = accepted.map_err(|error| format!("the callback: {error}"))?;
+                open.spawn(serve(stream, redirect.clone(), state.to_owned()));
+            }
         }
     }
 }
 
-async fn serve(stream: TcpStream, redirect: &Url, state: &str) -> Option<Returned> {
+async fn serve(stream: TcpStream, redirect: Url, state: String) -> Option<Returned> {
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
-    tokio::io::AsyncReadExt::take(&mut stream, MAX_LINE).read_line(&mut line).await.ok()?;
+    let mut beginning = tokio::io::AsyncReadExt::take(&mut stream, MAX_LINE);
+    timeout(SILENCE, beginning.read_line(&mut line)).await.ok()?.ok()?;
     let target = line.split(' ').nth(1).and_then(|target| redirect.join(target).ok());
     let returned = target.filter(|target| target.path() == redirect.path()).as_ref().and_then(Returned::read);
-    let returned = returned.filter(|returned| returned.state.as_deref() == Some(state));
+    let returned = returned.filter(|returned| returned.state.as_deref() == Some(&state));
     let (status, text) = if returned.is_some() { ("200 OK", DONE) } else { ("404 Not Found", WRONG) };
     let length = text.len();
     let head =

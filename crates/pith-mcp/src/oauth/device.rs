@@ -34,7 +34,7 @@ impl Login {
         sign_in: &mut StoredSignIn,
         show: &mut (dyn FnMut(&DeviceCode) + Send),
     ) -> Result<Map<String, Value>, String> {
-        let authority = self.authority().await?;
+        let authority = self.authority(sign_in).await?;
         let endpoint = authority.device_endpoint.clone();
         let endpoint = endpoint.ok_or("the authorization server takes no device codes: sign in without --device")?;
         let client = self.client(sign_in, &authority, &Grant::Device).await?;

@@ -1,6 +1,7 @@
 //! Finds out where to sign in: the metadata of the server (RFC 9728), then of its authorization server (RFC 8414).
 
 use pith_ai::Web;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -29,6 +30,47 @@ impl Challenge {
     }
 }
 
+/// What servers said about where to sign in. It is kept with the sign-in, in the shape that pi gives it, so that a
+/// refresh token goes to those who gave it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Discovery {
+    pub authorization_server_url: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    resource_metadata: Option<Map<String, Value>>,
+    /// Without metadata the endpoints are where servers had them before there was any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    authorization_server_metadata: Option<Map<String, Value>>,
+}
+
+impl Discovery {
+    /// Whether nobody has said where the endpoints are.
+    pub fn is_by_convention(&self) -> bool {
+        self.authorization_server_metadata.is_none()
+    }
+
+    /// Whether both lead to the same authorization server.
+    pub fn is_same_server(&self, other: &Discovery) -> bool {
+        same_issuer(&self.authorization_server_url, &other.authorization_server_url)
+    }
+
+    /// Returns the authorization server of the server at an address.
+    pub fn authority(&self, url: &Url) -> Result<Authority, String> {
+        let member = |key: &str| self.resource_metadata.as_ref().and_then(|found| found.get(key));
+        let resource = match member("resource").and_then(Value::as_str) {
+            Some(named) => check_resource(url, named)?,
+            None => url.to_string(),
+        };
+        let scopes = member("scopes_supported").and_then(Value::as_array);
+        let scopes = scopes.map(|all| all.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "));
+        let scope = scopes.filter(|scope| !scope.is_empty());
+        match &self.authorization_server_metadata {
+            Some(metadata) => read(metadata, &self.authorization_server_url, resource, scope),
+            None => by_convention(&self.authorization_server_url, resource, scope),
+        }
+    }
+}
+
 /// An authorization server, and what it needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Authority {
@@ -46,28 +88,24 @@ pub struct Authority {
 }
 
 /// Finds the authorization server of a server. `given` is the address of its metadata, if the user knows it.
-pub async fn discover(web: &Web, url: &Url, challenge: &Challenge, given: Option<&Url>) -> Result<Authority, String> {
-    let resource = protected_resource(web, url, challenge).await?;
-    let text = |key: &str| resource.as_ref().and_then(|found| found.get(key)).and_then(Value::as_str);
-    let named = text("resource").map(str::to_owned);
-    if let Some(named) = &named {
-        check_resource(url, named)?;
-    }
-    let issuers = resource.as_ref().and_then(|found| found.get("authorization_servers")).and_then(Value::as_array);
-    let issuer = issuers.and_then(|all| all.first()).and_then(Value::as_str).map(str::to_owned);
+pub async fn discover(web: &Web, url: &Url, challenge: &Challenge, given: Option<&Url>) -> Result<Discovery, String> {
+    let resource_metadata = protected_resource(web, url, challenge).await?;
+    let issuers = resource_metadata.as_ref().and_then(|found| found.get("authorization_servers"));
+    let issuer = issuers.and_then(|all| all.get(0)).and_then(Value::as_str).map(str::to_owned);
     let issuer = issuer.unwrap_or_else(|| url.origin().ascii_serialization());
-    let metadata = match given {
-        Some(given) => Some(get(web, given).await?.accepted("the metadata of the authorization server")?),
-        None => authorization_server(web, &issuer).await?,
+    let (authorization_server_url, authorization_server_metadata) = match given {
+        Some(given) => {
+            let metadata = get(web, given).await?.accepted("the metadata of the authorization server")?;
+            // Whoever names the document knows better than the server whose it is.
+            let own = metadata.get("issuer").and_then(Value::as_str).map(str::to_owned);
+            (own.unwrap_or(issuer), Some(metadata))
+        }
+        None => {
+            let metadata = authorization_server(web, &issuer).await?;
+            (issuer, metadata)
+        }
     };
-    let scopes = resource.as_ref().and_then(|found| found.get("scopes_supported")).and_then(Value::as_array);
-    let scopes = scopes.map(|all| all.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "));
-    let scope = challenge.scope.clone().or(scopes).filter(|scope| !scope.is_empty());
-    let resource = named.unwrap_or_else(|| url.to_string());
-    match metadata {
-        Some(metadata) => read(&metadata, &issuer, given.is_some(), resource, scope),
-        None => by_convention(&issuer, resource, scope),
-    }
+    Ok(Discovery { authorization_server_url, resource_metadata, authorization_server_metadata })
 }
 
 async fn protected_resource(web: &Web, url: &Url, challenge: &Challenge) -> Result<Option<Map<String, Value>>, String> {
@@ -108,20 +146,19 @@ async fn first_found(web: &Web, places: &[Url]) -> Result<Option<Map<String, Val
     Ok(None)
 }
 
-/// A token for one server must not be asked for in the name of another.
-fn check_resource(url: &Url, named: &str) -> Result<(), String> {
+/// Returns the name that a server has for itself. A token for one server must not be asked for in the name of another.
+fn check_resource(url: &Url, named: &str) -> Result<String, String> {
     let is_same = Url::parse(named).is_ok_and(|named| {
         let (path, base) = (url.path().trim_end_matches('/'), named.path().trim_end_matches('/'));
         let is_below = path == base || path.strip_prefix(base).is_some_and(|rest| rest.starts_with('/'));
         named.origin() == url.origin() && is_below
     });
-    if is_same { Ok(()) } else { Err(format!("its metadata is that of another server: {named}")) }
+    if is_same { Ok(named.to_owned()) } else { Err(format!("its metadata is that of another server: {named}")) }
 }
 
 fn read(
     metadata: &Map<String, Value>,
     issuer: &str,
-    is_given: bool,
     resource: String,
     scope: Option<String>,
 ) -> Result<Authority, String> {
@@ -135,7 +172,7 @@ fn read(
         metadata.get(key).and_then(Value::as_array).map(|all| all.iter().any(|item| item.as_str() == Some(word)))
     };
     let own = text("issuer").unwrap_or(issuer);
-    if !is_given && own.trim_end_matches('/') != issuer.trim_end_matches('/') {
+    if !same_issuer(own, issuer) {
         return Err(format!("the authorization server calls itself {own}, not {issuer}"));
     }
     if lists("code_challenge_methods_supported", "S256") == Some(false) {
@@ -154,6 +191,10 @@ fn read(
         is_issuer_returned: metadata.get("authorization_response_iss_parameter_supported") == Some(&Value::Bool(true)),
         wants_secret_in_form: lists(methods, "client_secret_basic") == Some(false),
     })
+}
+
+fn same_issuer(one: &str, other: &str) -> bool {
+    one.trim_end_matches('/') == other.trim_end_matches('/')
 }
 
 /// The endpoints of servers that were made before there was metadata.
@@ -214,7 +255,7 @@ mod tests {
     fn metadata_is_checked() {
         let check = |metadata: Value, why: &str| {
             let metadata = metadata.as_object().expect("an object");
-            let read = read(metadata, "https://a", false, "https://r".to_owned(), None);
+            let read = read(metadata, "https://a", "https://r".to_owned(), None);
             assert_eq!(read.expect_err("refused"), why);
         };
         check(json!({"issuer": "https://b"}), "the authorization server calls itself https://b, not https://a");

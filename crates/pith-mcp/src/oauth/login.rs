@@ -1,11 +1,13 @@
 //! Signs the user in: registers a client where that is needed, sends the browser to the authorization server and
 //! exchanges the code it comes back with.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use pith_ai::Web;
+use pith_secrets::Secrets;
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Map, Value, json};
@@ -44,6 +46,7 @@ pub struct Login {
     pub url: Url,
     pub oauth: OAuth,
     pub store: Store,
+    pub secrets: Arc<Secrets>,
     pub challenge: Challenge,
 }
 
@@ -56,28 +59,33 @@ impl Login {
             Means::Token(token) => {
                 Map::from_iter([("access_token".to_owned(), json!(token)), ("token_type".to_owned(), json!("Bearer"))])
             }
-            Means::ClientCredentials => self.with_secret().await?,
+            Means::ClientCredentials => self.with_secret(&mut sign_in).await?,
             Means::Browser { show, pasted } => self.with_browser(&mut sign_in, show, pasted).await?,
             Means::Device { show } => self.with_device(&mut sign_in, show).await?,
         };
-        sign_in.take_tokens(tokens);
+        sign_in.replace_tokens(tokens);
+        sign_in.hide_in(&self.secrets);
         access_token(&sign_in)?;
-        self.store.save(&sign_in)
+        self.store.save(&sign_in).await
     }
 
-    pub(super) async fn authority(&self) -> Result<Authority, String> {
+    /// Finds the authorization server, and notes it for renewals.
+    pub(super) async fn authority(&self, sign_in: &mut StoredSignIn) -> Result<Authority, String> {
         let given = self.oauth.metadata_url()?;
-        discover(&self.web, &self.url, &self.challenge, given.as_ref()).await
+        let discovery = discover(&self.web, &self.url, &self.challenge, given.as_ref()).await?;
+        let authority = discovery.authority(&self.url)?;
+        sign_in.begin(&discovery);
+        Ok(authority)
     }
 
     pub(super) fn scope<'a>(&'a self, authority: &'a Authority) -> Option<&'a str> {
-        self.oauth.scope.as_deref().or(authority.scope.as_deref())
+        self.oauth.scope.as_deref().or(self.challenge.scope.as_deref()).or(authority.scope.as_deref())
     }
 
-    async fn with_secret(&self) -> Result<Map<String, Value>, String> {
+    async fn with_secret(&self, sign_in: &mut StoredSignIn) -> Result<Map<String, Value>, String> {
         let client = Client::configured(&self.oauth).filter(|client| client.secret.is_some());
         let client = client.ok_or("oauth: clientId and clientSecret are needed for --client-credentials")?;
-        let authority = self.authority().await?;
+        let authority = self.authority(sign_in).await?;
         let mut fields = vec![("grant_type", "client_credentials"), ("resource", authority.resource.as_str())];
         fields.extend(self.scope(&authority).map(|scope| ("scope", scope)));
         let authorization = client.authorize(&authority, &mut fields);
@@ -91,13 +99,13 @@ impl Login {
         show: &mut (dyn FnMut(&str) + Send),
         pasted: &mut (dyn Future<Output = String> + Send + Unpin),
     ) -> Result<Map<String, Value>, String> {
-        let authority = self.authority().await?;
+        let authority = self.authority(sign_in).await?;
         let endpoint = authority.authorization_endpoint.clone();
         let mut page = endpoint.ok_or("the authorization server has no authorization_endpoint")?;
         if page.scheme() != "https" && !is_loopback(&page) {
             return Err(format!("{}: a sign-in needs https://", page.origin().ascii_serialization()));
         }
-        let (listener, redirect) = self.listen().await?;
+        let (listener, redirect) = self.listen(sign_in).await?;
         let client = self.client(sign_in, &authority, &Grant::Code { redirect: &redirect }).await?;
         let (verifier, state) = (random()?, random()?);
         let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
@@ -137,15 +145,21 @@ impl Login {
         answer.accepted("the token endpoint")
     }
 
-    /// Listens where the browser comes back to.
-    async fn listen(&self) -> Result<(TcpListener, Url), String> {
+    /// Listens where the browser comes back to: if it is free, where the registered client wants it to.
+    async fn listen(&self, sign_in: &StoredSignIn) -> Result<(TcpListener, Url), String> {
         let wanted = self.oauth.callback_url.as_deref().unwrap_or(CALLBACK);
         let mut redirect = Url::parse(wanted).map_err(|error| format!("oauth.callbackUrl: {error}"))?;
         if redirect.scheme() != "http" || !is_loopback(&redirect) {
             return Err("oauth.callbackUrl: it must be an http:// address of this machine".to_owned());
         }
-        let port = redirect.port().or(self.oauth.callback_port).unwrap_or(0);
-        let listener = TcpListener::bind(("127.0.0.1", port)).await;
+        let at = |port: u16| TcpListener::bind(("127.0.0.1", port));
+        let (port, listener) = match redirect.port().or(self.oauth.callback_port) {
+            Some(port) => (port, at(port).await),
+            None => match at(registered_port(sign_in, &redirect).unwrap_or(0)).await {
+                Err(_) => (0, at(0).await),
+                bound => (0, bound),
+            },
+        };
         let listener = listener.map_err(|error| format!("port {port} of the callback: {error}"))?;
         let port = listener.local_addr().map_err(|error| error.to_string())?.port();
         if redirect.port().is_none() {
@@ -188,6 +202,14 @@ impl Login {
         sign_in.set_client(registered);
         Ok(client)
     }
+}
+
+/// Returns the port at which the registered client expects the browser, if all else about the address is the same.
+fn registered_port(sign_in: &StoredSignIn, redirect: &Url) -> Option<u16> {
+    let registered = Url::parse(sign_in.client()?.get("redirect_uris")?.get(0)?.as_str()?).ok()?;
+    let mut expected = redirect.clone();
+    expected.set_port(registered.port()).ok()?;
+    registered.port().filter(|_| expected == registered)
 }
 
 /// What a client is registered for.

@@ -1,12 +1,14 @@
 //! The stored sign-in of a server: the token that requests carry, renewed in time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use pith_ai::Web;
+use pith_secrets::Secrets;
 use tokio::sync::Mutex;
 use url::Url;
 
-use super::discovery::{Challenge, discover};
+use super::discovery::{Authority, Challenge, discover};
 use super::exchange::post_form;
 use super::login::{Client, Login, Means};
 use super::store::{Store, StoredSignIn};
@@ -21,19 +23,22 @@ pub struct SignIn {
     url: Url,
     oauth: OAuth,
     store: Store,
+    /// Hears of tokens before a text of the authorization server can repeat them.
+    secrets: Arc<Secrets>,
     /// One renewal at a time.
     renewal: Mutex<()>,
 }
 
 impl SignIn {
-    pub fn new(web: Web, url: Url, oauth: OAuth, store: Store) -> Self {
-        SignIn { web, url, oauth, store, renewal: Mutex::new(()) }
+    pub fn new(web: Web, url: Url, oauth: OAuth, store: Store, secrets: Arc<Secrets>) -> Self {
+        SignIn { web, url, oauth, store, secrets, renewal: Mutex::new(()) }
     }
 
     /// Signs somebody in.
     pub async fn begin(&self, challenge: Challenge, means: Means<'_>) -> Result<(), String> {
-        let (web, url, store) = (self.web.clone(), self.url.clone(), self.store.clone());
-        Login { web, url, oauth: self.oauth.clone(), store, challenge }.run(means).await
+        let (web, url, oauth) = (self.web.clone(), self.url.clone(), self.oauth.clone());
+        let (store, secrets) = (self.store.clone(), self.secrets.clone());
+        Login { web, url, oauth, store, secrets, challenge }.run(means).await
     }
 
     /// Forgets the sign-in; `false` if there was none.
@@ -42,28 +47,39 @@ impl SignIn {
     }
 
     /// Returns the access token, renewed if it is about to end; `None` if nobody has signed in.
-    pub async fn token(&self) -> Option<String> {
+    pub async fn token(self: &Arc<Self>) -> Option<String> {
         let sign_in = self.store.load().ok()??;
         let token = sign_in.access_token()?.to_owned();
-        if sign_in.ends_within(MARGIN) && sign_in.refresh_token().is_some() {
+        // Where it is not known who gave it, the server has to say so first, when it refuses the token.
+        let is_renewable = sign_in.refresh_token().is_some() && sign_in.discovery().is_some();
+        if is_renewable && sign_in.ends_within(MARGIN) {
             // If that fails the old one is sent, and the server decides.
-            return Some(self.renew(&token).await.unwrap_or(token));
+            return Some(self.renew(&token, &Challenge::default()).await.unwrap_or(token));
         }
         Some(token)
     }
 
-    /// Replaces a token that has ended or was refused. Another process may have done so already.
-    pub async fn renew(&self, stale: &str) -> Result<String, String> {
-        let _renewal = self.renewal.lock().await;
-        let _lock = self.store.lock_refresh().await?;
+    /// Replaces a token that has ended or was refused, with this challenge. Another process may have done so already.
+    pub async fn renew(self: &Arc<Self>, stale: &str, challenge: &Challenge) -> Result<String, String> {
+        let (sign_in, stale, challenge) = (self.clone(), stale.to_owned(), challenge.clone());
+        // A refresh token that was sent may be used up. So a renewal goes on when the call that needs it is aborted; its
+        // own limits end it.
+        let renewal = tokio::spawn(async move {
+            let _renewal = sign_in.renewal.lock().await;
+            sign_in.store.renewing(sign_in.renew_alone(&stale, &challenge)).await?
+        });
+        renewal.await.unwrap_or_else(|_| Err("the renewal of the sign-in broke off".to_owned()))
+    }
+
+    async fn renew_alone(&self, stale: &str, challenge: &Challenge) -> Result<String, String> {
         let mut sign_in = self.store.load()?.ok_or("nobody has signed in")?;
+        sign_in.hide_in(&self.secrets);
         match sign_in.access_token() {
             Some(token) if token != stale => return Ok(token.to_owned()),
             _ => {}
         }
         let refresh = sign_in.refresh_token().ok_or("the sign-in cannot be renewed")?.to_owned();
-        let given = self.oauth.metadata_url()?;
-        let authority = discover(&self.web, &self.url, &Challenge::default(), given.as_ref()).await?;
+        let authority = self.authority(&mut sign_in, challenge).await?;
         let client = Client::known(&self.oauth, &sign_in).ok_or("the client of the sign-in is not known")?;
         let mut fields = vec![
             ("grant_type", "refresh_token"),
@@ -73,8 +89,24 @@ impl SignIn {
         let authorization = client.authorize(&authority, &mut fields);
         let answer = post_form(&self.web, &authority.token_endpoint, &fields, authorization).await?;
         sign_in.take_tokens(answer.accepted("the renewal of the sign-in")?);
-        self.store.save(&sign_in)?;
-        access_token(&sign_in)
+        sign_in.hide_in(&self.secrets);
+        let token = access_token(&sign_in)?;
+        self.store.save(&sign_in).await?;
+        Ok(token)
+    }
+
+    /// Returns the authorization server that gave the refresh token; nobody else may see it.
+    async fn authority(&self, sign_in: &mut StoredSignIn, challenge: &Challenge) -> Result<Authority, String> {
+        if let Some(known) = sign_in.discovery() {
+            return known.authority(&self.url);
+        }
+        let given = self.oauth.metadata_url()?;
+        let found = discover(&self.web, &self.url, challenge, given.as_ref()).await?;
+        if found.is_by_convention() {
+            return Err("the server does not say where its sign-in is renewed".to_owned());
+        }
+        sign_in.set_discovery(&found);
+        found.authority(&self.url)
     }
 }
 

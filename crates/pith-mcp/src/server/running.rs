@@ -58,19 +58,27 @@ impl Server {
             }
         }
         debug!(target: "pith::mcp", server = self.config.name, "ends");
+        let sign_in_wanted = connection.sign_in_wanted(&self.config);
+        let wants_sign_in = sign_in_wanted.is_some();
         {
             let mut inner = self.inner();
             // A call that found the connection closed may have begun to start the server again.
             if inner.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, &connection)) {
                 inner.remarks = connection.remarks(MAX_REMARKS);
                 inner.connection = None;
-                match connection.sign_in_wanted(&self.config.name) {
+                match sign_in_wanted {
                     Some(failure) => self.enter(&mut inner, failure.state, Some(failure.why)),
                     None => self.enter(&mut inner, State::Idle, None),
                 }
             }
         }
-        connection.close(&self.inputs).await;
+        if wants_sign_in {
+            // One tool may want more than others, whose calls go on.
+            connection.retire();
+            connection.close_after_calls(&self.inputs).await;
+        } else {
+            connection.close(&self.inputs).await;
+        }
         if is_silent {
             // Starts a task of its own, which takes the place of this one.
             let _ = self.step(Wanted::Used, false);

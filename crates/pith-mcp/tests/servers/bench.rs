@@ -10,6 +10,7 @@ use pith_config::{AgentDir, Environment, Layout, ProjectTrust};
 use pith_mcp::config::{Given, Places};
 use pith_mcp::{Options, Pool, Sample, Servers, State, User};
 use pith_protocol::host::{UiAnswer, UiMethod};
+use pith_secrets::Secrets;
 use pith_tools::process::{SUPERVISOR_ARGUMENT, Supervisor};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -37,6 +38,7 @@ where
 pub struct Bench {
     pub directory: Arc<tempfile::TempDir>,
     pub servers: Servers,
+    pub secrets: Arc<Secrets>,
 }
 
 impl Bench {
@@ -89,12 +91,13 @@ impl Bench {
             environment,
             cwd: directory.path().to_owned(),
         };
+        let secrets: Arc<Secrets> = Arc::default();
         let options = Options {
             places,
             given: Given::default(),
             trust: Box::new(|_| ProjectTrust::Given),
             hidden: Box::new(|| vec!["ANTHROPIC_API_KEY".to_owned()]),
-            secrets: Arc::default(),
+            secrets: secrets.clone(),
             web: Web::default().patient(),
             pool,
             sandbox: pith_tools::sandbox::CurrentSandbox::default(),
@@ -108,7 +111,7 @@ impl Bench {
         };
         let session = Servers::new(options);
         session.set_host(servers.as_object().expect("an object")).expect("usable");
-        Bench { directory, servers: session }
+        Bench { directory, servers: session, secrets }
     }
 
     /// Waits until something is so.

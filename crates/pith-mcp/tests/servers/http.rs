@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use pith_agent::ToolContext;
 use pith_mcp::State;
 use serde_json::{Map, Value, json};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, text};
@@ -158,6 +160,29 @@ async fn a_server_that_wants_a_sign_in_later_needs_one_too() {
     let output = bench.call("echo", json!({})).await;
     assert_eq!(text(&output), "s: wants a sign-in (401): pith mcp login s");
     assert_eq!(server.log().iter().filter(|line| line.ends_with("tools/call")).count(), 1);
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_tool_that_wants_more_leaves_other_calls_alone() {
+    let server = HttpServer::start(Kind::GuardsEcho).await;
+    let bench = server.bench(json!({}));
+    bench.connect().await;
+    let refused = async {
+        server.wait_for("tools/call").await;
+        let output = bench.call("echo", json!({})).await;
+        assert_eq!(text(&output), "s: wants a sign-in (403)");
+        let told = async {
+            while bench.state() == State::Ready {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(Duration::from_secs(60), told).await.expect("the state changes");
+        assert_eq!((bench.state(), &*bench.error()), (State::NeedsAuth, "wants a sign-in (403): pith mcp login s"));
+        server.log.send_modify(|log| log.push("release".to_owned()));
+    };
+    let (slow, ()) = tokio::join!(bench.call("slow", json!({"text": "x"})), refused);
+    assert_eq!((text(&slow), slow.is_error), (r#"{"text":"x"}"#, false));
     bench.servers.close().await;
 }
 

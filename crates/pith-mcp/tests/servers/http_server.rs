@@ -26,6 +26,8 @@ pub enum Kind {
     Guarded,
     /// 401 to calls, or to requests for a list.
     GuardsCalls,
+    /// Wants more of those who call `echo`; `slow` answers when the log has "release".
+    GuardsEcho,
     GuardsLists,
     Html,
     Accepts,
@@ -139,6 +141,15 @@ impl HttpServer {
             }
             (Kind::GuardsCalls, _) if called == "tools/call" => {
                 full(writer, "401 Unauthorized", "text/plain", "not any more").await
+            }
+            (Kind::GuardsEcho, _) if request.body["params"]["name"] == "echo" => {
+                let challenge = "www-authenticate: Bearer error=\"insufficient_scope\"";
+                head(writer, "403 Forbidden", &[challenge, "content-length: 0"]).await
+            }
+            (Kind::GuardsEcho, _) if request.body["params"]["name"] == "slow" => {
+                let is_released = |log: &Vec<String>| log.iter().any(|line| line == "release");
+                self.log.subscribe().wait_for(is_released).await.expect("the test lives");
+                full(writer, "200 OK", "application/json", &self.result(called, request).to_string()).await
             }
             (Kind::GuardsLists, _) if called == "tools/list" => {
                 let challenge = "www-authenticate: Bearer error=\"insufficient_scope\"";

@@ -268,8 +268,9 @@ fn debug_output_has_no_secret() {
 #[test]
 fn variables_that_hold_credentials() {
     let extra = json!({"apiKey": "$MY_KEY", "headers": {"X": "${MY_HEADER}"}});
-    let names = Setup::new().models(custom(extra)).registry().credential_variables();
-    for name in ["ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "MY_KEY", "MY_HEADER"] {
+    let stored = json!({"anthropic": {"type": "api_key", "key": "$STORED_KEY"}});
+    let names = Setup::new().models(custom(extra)).auth(stored).registry().credential_variables();
+    for name in ["ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "MY_KEY", "MY_HEADER", "STORED_KEY"] {
         assert!(names.iter().any(|known| known == name), "{name}");
     }
 }
