@@ -94,6 +94,17 @@ fn read(uri: &str) -> Result<Value, (i32, String)> {
     }
 }
 
+/// A small schema that is endless to check: each of its references refers on four times.
+fn multiplying() -> Value {
+    let level = |level: usize| {
+        let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
+        (format!("d{level}"), json!({"anyOf": [next, next, next, next]}))
+    };
+    let mut levels: serde_json::Map<String, Value> = (0..40).map(level).collect();
+    levels.insert("d40".to_owned(), json!({"type": "string"}));
+    json!({"$defs": levels, "type": "object", "$ref": "#/$defs/d0"})
+}
+
 struct Server {
     behaviour: String,
     log: Option<String>,
@@ -231,6 +242,9 @@ impl Server {
         }
         if self.behaviour == "endless" {
             return json!({"tools": [tool(&format!("page-{}", self.n_lists))], "nextCursor": self.n_lists.to_string()});
+        }
+        if self.behaviour == "multiplies" {
+            return json!({"tools": [{"name": "typed", "inputSchema": multiplying(), "outputSchema": multiplying()}]});
         }
         let names =
             ["echo", "environment", "slow", "die", "flood", "fail", "odd", "grow", "ask", "sample", "request", "leave"];

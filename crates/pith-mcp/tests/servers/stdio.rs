@@ -372,6 +372,21 @@ async fn arguments_and_results_are_checked_against_the_schemas_of_the_server() {
 }
 
 #[tokio::test]
+async fn schemas_that_would_take_for_ever_are_not_checked_against() {
+    let bench = Bench::with("multiplies");
+    bench.connect().await;
+    let tool = bench.tool("mcp__s__typed");
+    let arguments = json!({"a": 1});
+    assert!(ArgumentSchema::of(&*tool).check("typed", arguments.as_object().expect("an object")).is_ok());
+    assert_eq!(text(&bench.call("typed", arguments).await), r#"{"n":1}"#);
+    let unchecked = |what: &str| format!("tool \"typed\": checking {what} would take too long");
+    let expected =
+        [unchecked("its arguments against its inputSchema"), unchecked("structuredContent against its outputSchema")];
+    assert_eq!(bench.servers.find("s").expect("configured").snapshot().problems, expected);
+    bench.servers.close().await;
+}
+
+#[tokio::test]
 async fn what_an_approval_goes_by_is_known_of_every_tool() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut server = entry(directory.path(), "plain");
