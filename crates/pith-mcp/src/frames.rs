@@ -62,7 +62,8 @@ pub enum Reading {
     Nothing,
 }
 
-/// Reads a frame. An answer with both members counts as what it says first; what fits nothing is ignored.
+/// Reads a frame. An answer with both members counts as what it says first, but `null` only says something alone; what
+/// fits nothing is ignored.
 pub fn read_message(mut message: Map<String, Value>, answered: impl FnOnce(i64) -> Option<ResultOf>) -> Reading {
     if message.contains_key("method") {
         let id = message.get("id").cloned();
@@ -81,14 +82,18 @@ pub fn read_message(mut message: Map<String, Value>, answered: impl FnOnce(i64) 
         _ => None,
     };
     let Some((id, of)) = id.and_then(|id| Some((id, answered(id)?))) else { return Reading::Nothing };
-    let first = message.keys().find(|key| *key == "result" || *key == "error").cloned();
-    let message = match (first.as_deref(), first.as_ref().and_then(|key| message.remove(key))) {
-        (Some("result"), Some(result)) => match read_result(result, of) {
+    message.retain(|key, _| key == "result" || key == "error");
+    if message.values().any(|value| !value.is_null()) {
+        message.retain(|_, value| !value.is_null());
+    }
+    let Some((member, said)) = message.into_iter().next() else { return Reading::Nothing };
+    let message = if member == "error" {
+        JsonRpcMessage::error(read_error(&said), Some(RequestId::Number(id)))
+    } else {
+        match read_result(said, of) {
             Ok(result) => JsonRpcMessage::response(result, RequestId::Number(id)),
             Err(why) => JsonRpcMessage::error(ErrorData::invalid_request(why, None), Some(RequestId::Number(id))),
-        },
-        (Some("error"), Some(error)) => JsonRpcMessage::error(read_error(error), Some(RequestId::Number(id))),
-        _ => return Reading::Nothing,
+        }
     };
     Reading::Message(Box::new(message))
 }
@@ -125,9 +130,29 @@ fn read_result(result: Value, of: ResultOf) -> Result<ServerResult, String> {
     read.map(ServerResult::InitializeResult).map_err(|error| format!("initialize: {error}"))
 }
 
-fn read_error(error: Value) -> ErrorData {
+fn read_error(error: &Value) -> ErrorData {
     let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     let message = error.get("message").and_then(Value::as_str).map_or_else(|| error.to_string(), str::to_owned);
     let code = code.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode);
     ErrorData::new(code, message, error.get("data").cloned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, expected: &str) {
+        let Ok(Value::Object(message)) = serde_json::from_str(line) else { panic!("{line}") };
+        let Reading::Message(message) = read_message(message, |_| Some(ResultOf::Request)) else { panic!("{line}") };
+        assert_eq!(serde_json::to_string(&message).expect("a message"), expected, "{line}");
+    }
+
+    #[test]
+    fn a_member_that_is_null_does_not_hide_the_other() {
+        let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no"}}"#;
+        check(r#"{"id":1,"result":null,"error":{"code":-32000,"message":"no"}}"#, error);
+        check(r#"{"id":1,"error":null,"result":{"a":1}}"#, r#"{"jsonrpc":"2.0","id":1,"result":{"a":1}}"#);
+        check(r#"{"id":1,"result":7,"error":{"code":1}}"#, r#"{"jsonrpc":"2.0","id":1,"result":7}"#);
+        check(r#"{"id":1,"result":null}"#, r#"{"jsonrpc":"2.0","id":1,"result":null}"#);
+    }
 }
