@@ -9,12 +9,14 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::introduction;
+
 /// The requests that were sent and have no answer.
 #[derive(Default)]
 pub struct Requests {
     pending: HashSet<i64>,
-    /// The last handshake; its result is read by rmcp.
-    handshake: Option<i64>,
+    /// The last handshake, and which it is; its result is read by rmcp.
+    handshake: Option<(i64, ResultOf)>,
 }
 
 impl Requests {
@@ -23,8 +25,10 @@ impl Requests {
         let JsonRpcMessage::Request(request) = message else { return None };
         let RequestId::Number(id) = &request.id else { return None };
         self.pending.insert(*id);
-        if let ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_) = &request.request {
-            self.handshake = Some(*id);
+        match &request.request {
+            ClientRequest::InitializeRequest(_) => self.handshake = Some((*id, ResultOf::Initialize)),
+            ClientRequest::DiscoverRequest(_) => self.handshake = Some((*id, ResultOf::Discover)),
+            _ => {}
         }
         Some(*id)
     }
@@ -41,15 +45,16 @@ impl Requests {
 
     /// Takes an answer; `None` if nobody has asked, or it is the second one.
     pub fn answered(&mut self, id: i64) -> Option<ResultOf> {
-        let is_handshake = self.handshake == Some(id);
-        self.pending.remove(&id).then_some(if is_handshake { ResultOf::Handshake } else { ResultOf::Request })
+        let handshake = self.handshake.filter(|(handshake, _)| *handshake == id);
+        self.pending.remove(&id).then_some(handshake.map_or(ResultOf::Request, |(_, of)| of))
     }
 }
 
 /// What a result answers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum ResultOf {
-    Handshake,
+    Initialize,
+    Discover,
     Request,
 }
 
@@ -102,7 +107,9 @@ pub fn read_message(mut message: Map<String, Value>, answered: impl FnOnce(i64) 
 #[doc(hidden)]
 pub fn answer_to_line(line: &[u8]) -> Option<Value> {
     let Ok(Value::Object(message)) = serde_json::from_slice(line) else { return None };
-    match read_message(message, |_| Some(ResultOf::Handshake)) {
+    let is_discover = message.get("result").is_some_and(|result| result.get("supportedVersions").is_some());
+    let of = if is_discover { ResultOf::Discover } else { ResultOf::Initialize };
+    match read_message(message, |_| Some(of)) {
         Reading::Refusal(answer) => Some(answer),
         Reading::Message(_) | Reading::Noise | Reading::Nothing => None,
     }
@@ -110,24 +117,11 @@ pub fn answer_to_line(line: &[u8]) -> Option<Value> {
 
 /// Keeps a result as it is, unless rmcp itself has to understand it.
 fn read_result(result: Value, of: ResultOf) -> Result<ServerResult, String> {
-    if of == ResultOf::Request {
-        return Ok(ServerResult::CustomResult(CustomResult(result)));
+    match of {
+        ResultOf::Initialize => introduction::read_initialize(result).map(ServerResult::InitializeResult),
+        ResultOf::Discover => introduction::read_discover(result).map(ServerResult::DiscoverResult),
+        ResultOf::Request => Ok(ServerResult::CustomResult(CustomResult(result))),
     }
-    let Value::Object(mut result) = result else { return Err("the answer to the handshake is no object".to_owned()) };
-    if result.contains_key("supportedVersions") {
-        let read = serde_json::from_value(Value::Object(result));
-        return read.map(ServerResult::DiscoverResult).map_err(|error| format!("server/discover: {error}"));
-    }
-    // What older servers leave out is not needed.
-    result.entry("capabilities").or_insert_with(|| json!({}));
-    if !result.get("serverInfo").is_some_and(|info| info.get("name").is_some_and(Value::is_string)) {
-        result.insert("serverInfo".to_owned(), json!({"name": "", "version": ""}));
-    }
-    if let Some(Value::Object(info)) = result.get_mut("serverInfo") {
-        info.entry("version").or_insert_with(|| json!(""));
-    }
-    let read = serde_json::from_value(Value::Object(result));
-    read.map(ServerResult::InitializeResult).map_err(|error| format!("initialize: {error}"))
 }
 
 fn read_error(error: &Value) -> ErrorData {
