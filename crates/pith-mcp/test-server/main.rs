@@ -181,6 +181,9 @@ impl Server {
         let version = if self.behaviour == "future" { "2999-01-01" } else { LEGACY };
         Some(match method {
             "initialize" if self.is_modern() => Err((-32601, "no initialize here".to_owned())),
+            "initialize" if self.behaviour == "unlicensed" => Err((-32000, "license expired".to_owned())),
+            "initialize" if self.behaviour == "numbered" => Ok(json!({"protocolVersion": 7, "capabilities": null})),
+            "initialize" if self.behaviour == "versionless" => Ok(json!({})),
             "initialize" => Ok(json!({
                 "protocolVersion": version, "capabilities":
                     {"tools": {"listChanged": true}, "prompts": {"listChanged": true}, "resources": {}, "logging": {}},

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::config::{Protocol, ServerConfig};
 use crate::handler::Handler;
-use crate::handshake::{Era, Refusal, Service, known_version, modern_era, said};
+use crate::handshake::{Era, Refusal, Service, is_unknown_method, known_version, modern_era, said};
 use crate::state::{Failure, State};
 
 pub use target::{Fault, Target, TargetRequest, header};
@@ -92,21 +92,26 @@ pub async fn connect(
     };
     let target = Arc::new(target);
     let trying = async {
-        let mut refusal = None;
+        let mut refusal: Option<Attempt> = None;
         for way in ways {
-            match open(*way, &target, handler()).await {
+            let attempt = match open(*way, &target, handler()).await {
                 Ok(connected) => return Ok(connected),
-                // A server that has learned the newer era may have forgotten the older one.
-                Err(attempt) if *way == Way::Legacy && ways.contains(&Way::Modern) && attempt.was_answered() => {
-                    refusal = Some(attempt.failure);
-                }
-                Err(attempt) if !attempt.leaves(*way) => return Err(attempt.failure),
+                Err(attempt) => attempt,
+            };
+            // A server that has learned the newer era may have forgotten the older one.
+            let is_other_era = *way == Way::Legacy && ways.contains(&Way::Modern) && attempt.was_answered();
+            let leaves = is_other_era || attempt.leaves(*way);
+            refusal = match refusal {
                 // What the older transport says to a server that never had it explains nothing.
-                Err(attempt) if *way == Way::Sse && refusal.is_some() => drop(attempt),
-                Err(attempt) => refusal = Some(attempt.failure),
+                Some(earlier) if *way == Way::Sse && leaves => Some(earlier),
+                Some(earlier) if attempt.says_less_than(&earlier) => Some(earlier),
+                _ => Some(attempt),
+            };
+            if !leaves {
+                break;
             }
         }
-        Err(refusal.unwrap_or_else(|| Failure::failed("cannot be reached in any way")))
+        Err(refusal.map_or_else(|| Failure::failed("cannot be reached in any way"), |attempt| attempt.failure))
     };
     let tried = timeout(config.startup_timeout, trying).await;
     let limit = config.startup_timeout.as_secs_f64();
@@ -130,9 +135,37 @@ fn with_advice(why: &str, target: &Target, server: &str) -> String {
 struct Attempt {
     failure: Failure,
     fault: Option<Fault>,
+    answer: Answer,
+}
+
+/// What a server has answered to a handshake that failed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// That it does not know this kind of handshake.
+    UnknownMethod,
+    /// Versions that pith does not know.
+    OtherVersions,
+    /// Something else, or nothing.
+    Other,
+}
+
+impl Answer {
+    fn of(error: &ClientInitializeError) -> Self {
+        match error {
+            error if is_unknown_method(error) => Answer::UnknownMethod,
+            ClientInitializeError::NoCompatibleProtocolVersion { .. } => Answer::OtherVersions,
+            _ => Answer::Other,
+        }
+    }
 }
 
 impl Attempt {
+    /// Whether an earlier attempt explains better why the server cannot be used.
+    fn says_less_than(&self, earlier: &Attempt) -> bool {
+        let is_answer = self.failure.state != State::NeedsAuth;
+        is_answer && (self.answer == Answer::UnknownMethod || earlier.answer == Answer::OtherVersions)
+    }
+
     /// Whether the server has said no, which it may not say to the other era.
     fn was_answered(&self) -> bool {
         self.fault.is_none() && self.failure.state != State::NeedsAuth
@@ -158,14 +191,16 @@ async fn open(way: Way, target: &Arc<Target>, handler: Handler) -> Result<(Servi
     if way == Way::Sse
         && let Err(fault) = shared.listen_for_endpoint().await
     {
-        return Err(Attempt { failure: failure(&fault), fault: Some(fault) });
+        return Err(Attempt { failure: failure(&fault), fault: Some(fault), answer: Answer::Other });
     }
     let mode = if way == Way::Modern { modern_era() } else { ClientLifecycleMode::Initialize };
     let served = serve_client_with_lifecycle(handler, transport, mode).await;
     let failed = match served {
         Ok(service) => match known_version(service) {
             Ok(service) => return Ok((service, Session::new(shared))),
-            Err(Refusal::Said(why) | Refusal::Lost(why)) => Attempt { failure: Failure::failed(why), fault: None },
+            Err(Refusal::Said(why) | Refusal::Lost(why)) => {
+                Attempt { failure: Failure::failed(why), fault: None, answer: Answer::OtherVersions }
+            }
         },
         Err(error) => {
             let fault = shared.take_fault();
@@ -173,7 +208,7 @@ async fn open(way: Way, target: &Arc<Target>, handler: Handler) -> Result<(Servi
                 (Some(fault), ClientInitializeError::TransportError { .. }) => failure(fault),
                 _ => Failure::failed(said(&error)),
             };
-            Attempt { failure, fault }
+            Attempt { failure, fault, answer: Answer::of(&error) }
         }
     };
     shared.closed.cancel();

@@ -118,6 +118,10 @@ async fn addresses_that_are_no_servers_say_why() {
     let away = "sends requests on to http://127.0.0.1:1, which pith does not follow";
     check(Kind::MovesAway, json!({}), State::Failed, away).await;
     check(Kind::Circles, json!({}), State::Failed, "sent the request on more than 3 times").await;
+    let future = "speaks 2027-01-01, pith knows 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28";
+    check(Kind::Future, json!({}), State::Failed, future).await;
+    let unlicensed = "refused the handshake: license expired (-32000)";
+    check(Kind::Unlicensed, json!({}), State::Failed, unlicensed).await;
     let sign_in = "wants a sign-in (401): pith mcp login s";
     check(Kind::Guarded, json!({}), State::NeedsAuth, sign_in).await;
     let refused = "wants a sign-in (401): the credentials of its entry were refused";

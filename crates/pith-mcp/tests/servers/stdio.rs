@@ -106,6 +106,9 @@ async fn a_server_that_cannot_be_used_says_why() {
     check("dies", "ended with exit code 3; it wrote: cannot find the database at [redacted]").await;
     check("talks", "does not speak MCP").await;
     check("future", "speaks 2999-01-01, pith knows 2024-11-05, ").await;
+    check("numbered", "speaks 7, pith knows 2024-11-05, ").await;
+    check("versionless", "speaks no version, pith knows 2024-11-05, ").await;
+    check("unlicensed", "refused the handshake: license expired (-32000)").await;
 }
 
 #[tokio::test]
