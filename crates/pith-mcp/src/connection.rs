@@ -121,11 +121,12 @@ impl Connection {
             let request = |params| ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(params));
             match self.pages(request, |page| add_prompts(&mut prompts, page)).await {
                 Err(CallError::Refused { message, .. }) => {
-                    list.problems.push(format!("its prompts cannot be listed: {message}"));
+                    list.note(format!("its prompts cannot be listed: {message}"));
                 }
                 listed => listed?,
             }
         }
+        let problems = list.problems();
         let named = info.server_info.as_ref().filter(|named| !named.name.is_empty());
         let offer = Offer {
             protocol_version: info.protocol_version.to_string(),
@@ -136,7 +137,7 @@ impl Connection {
             has_resources: capabilities.resources.is_some(),
             ttl: list.ttl,
         };
-        Ok((offer, list.problems))
+        Ok((offer, problems))
     }
 
     /// Asks for all pages of a list; one that leads back to an earlier page ends it.

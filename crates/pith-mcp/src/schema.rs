@@ -38,7 +38,7 @@ pub fn prepare(schema: &Value) -> Result<Value, String> {
 }
 
 /// Returns how many bytes a value has as JSON.
-pub fn size(value: &Value) -> usize {
+pub fn size(value: &impl serde::Serialize) -> usize {
     struct Count(usize);
     impl std::io::Write for Count {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
