@@ -3,9 +3,14 @@
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
+/// So many ids and anchors of a schema are known. Every reference looks at all of them.
+const MAX_NAMES: usize = 100;
+
 /// The places in a schema that references can name.
 pub struct References<'a> {
     root: &'a Value,
+    /// The keyword that gives a part an id.
+    id_keyword: &'static str,
     ids: Vec<(&'a str, &'a Value)>,
     anchors: Vec<(&'a str, &'a Value)>,
     n_references: usize,
@@ -14,7 +19,9 @@ pub struct References<'a> {
 impl<'a> References<'a> {
     /// Reads a schema.
     pub fn of(root: &'a Value) -> Self {
-        let mut references = References { root, ids: Vec::new(), anchors: Vec::new(), n_references: 0 };
+        let draft = root.get("$schema").and_then(Value::as_str).unwrap_or_default();
+        let id_keyword = if draft.contains("draft-04") { "id" } else { "$id" };
+        let mut references = References { root, id_keyword, ids: Vec::new(), anchors: Vec::new(), n_references: 0 };
         references.collect(root);
         references
     }
@@ -22,6 +29,11 @@ impl<'a> References<'a> {
     /// Returns whether the schema refers to nothing.
     pub fn is_empty(&self) -> bool {
         self.n_references == 0
+    }
+
+    /// Returns whether everything that has a name is known.
+    pub fn is_complete(&self) -> bool {
+        self.ids.len() <= MAX_NAMES && self.anchors.len() <= MAX_NAMES
     }
 
     /// Returns everything in the schema that a reference may mean. Inside a part with an id of its own it means
@@ -51,8 +63,10 @@ impl<'a> References<'a> {
             Value::Object(members) => {
                 for (key, member) in members {
                     match (key.as_str(), member) {
-                        ("$id" | "id", Value::String(id)) => self.ids.push((id.trim_end_matches('#'), part)),
-                        ("$anchor" | "$dynamicAnchor", Value::String(anchor)) => self.anchors.push((anchor, part)),
+                        (key, Value::String(id)) if key == self.id_keyword => {
+                            keep(&mut self.ids, id.trim_end_matches('#'), part);
+                        }
+                        ("$anchor" | "$dynamicAnchor", Value::String(anchor)) => keep(&mut self.anchors, anchor, part),
                         ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(_)) => self.n_references += 1,
                         (_, member) => self.collect(member),
                     }
@@ -61,6 +75,13 @@ impl<'a> References<'a> {
             Value::Array(items) => items.iter().for_each(|item| self.collect(item)),
             _ => {}
         }
+    }
+}
+
+/// Keeps a name; one too many shows that they are not complete.
+fn keep<'a>(names: &mut Vec<(&'a str, &'a Value)>, name: &'a str, part: &'a Value) {
+    if names.len() <= MAX_NAMES {
+        names.push((name, part));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Turns the input schema of a tool into one that models accept. Schemas come from anywhere, so everything is bounded.
 
+use pith_agent::References;
 use serde_json::{Map, Value, json};
 
 /// How many references are followed one after the other, then anything goes. The next number counts where the one
@@ -10,14 +11,18 @@ const MAX_DEPTH: usize = 64;
 /// A larger schema costs more than its tool is worth.
 pub const MAX_BYTES: usize = 64 * 1024;
 
+/// A property that differs in more alternatives at the top may be anything.
+const MAX_ALTERNATIVES: usize = 200;
+
 /// Keys that say nothing to a model.
 const DROPPED: [&str; 7] = ["$schema", "$id", "$comment", "$anchor", "examples", "$defs", "definitions"];
 
 /// Prepares a schema for the model; `Err` says why the tool cannot be offered.
 pub fn prepare(schema: &Value) -> Result<Value, String> {
     let Value::Object(root) = schema else { return Err("its input schema is no object".to_owned()) };
+    let references = References::of(schema);
     for max_references in MAX_REFERENCES {
-        let mut preparation = Preparation { root, max_references, n_bytes_left: MAX_BYTES };
+        let mut preparation = Preparation { references: &references, max_references, n_bytes_left: MAX_BYTES };
         let mut prepared = match preparation.object(root, 0, 0) {
             Ok(prepared) => merge_alternatives(prepared),
             Err(Unusable::TooLarge) => continue,
@@ -56,7 +61,7 @@ pub fn size(value: &impl serde::Serialize) -> usize {
 }
 
 struct Preparation<'a> {
-    root: &'a Map<String, Value>,
+    references: &'a References<'a>,
     max_references: usize,
     /// What the prepared schema may still take. Every step of the preparation takes some of it, so that it ends.
     n_bytes_left: usize,
@@ -133,39 +138,32 @@ impl<'a> Preparation<'a> {
         Ok(())
     }
 
+    /// Returns what a reference refers to; anything goes where that is not to be found.
     fn target(&self, reference: &str) -> Result<&'a Value, Unusable> {
-        let missing = || Unusable::RefersTo(reference.to_owned());
-        let pointer = reference.strip_prefix('#').ok_or_else(missing)?;
-        let mut steps = pointer.split('/');
-        let Some("") = steps.next() else { return Err(missing()) };
-        let unescape = |step: &str| step.replace("~1", "/").replace("~0", "~");
-        let Some(first) = steps.next() else { return Err(missing()) };
-        let mut target = self.root.get(&unescape(first)).ok_or_else(missing)?;
-        for step in steps {
-            let step = unescape(step);
-            let next = match target {
-                Value::Object(members) => members.get(&step),
-                Value::Array(items) => step.parse().ok().and_then(|index: usize| items.get(index)),
-                _ => None,
-            };
-            target = next.ok_or_else(missing)?;
+        match self.references.targets(reference).first() {
+            Some(target) => Ok(target),
+            None if reference.starts_with('#') => Ok(&Value::Bool(true)),
+            None => Err(Unusable::RefersTo(reference.to_owned())),
         }
-        Ok(target)
     }
 }
 
-/// Merges alternatives at the top, which models refuse, into one object. What all alternatives require stays required.
+/// Merges alternatives at the top, which models refuse, into one object, and those within them. What all alternatives
+/// require stays required.
 fn merge_alternatives(mut schema: Map<String, Value>) -> Map<String, Value> {
     for key in ["allOf", "anyOf", "oneOf"] {
         let Some(Value::Array(members)) = schema.remove(key) else { continue };
+        let members = members.into_iter().filter_map(|member| match member {
+            // No deeper than `MAX_DEPTH`: the schema was cut there.
+            Value::Object(member) => Some(merge_alternatives(member)),
+            _ => None,
+        });
         let mut required: Option<Vec<Value>> = None;
-        for member in members.iter().filter_map(Value::as_object) {
-            let properties = schema.entry("properties").or_insert_with(|| json!({}));
-            if let (Some(all), Some(own)) =
-                (properties.as_object_mut(), member.get("properties").and_then(Value::as_object))
-            {
+        for mut member in members {
+            if let Some(Value::Object(own)) = member.remove("properties") {
+                let properties = schema.entry("properties").or_insert_with(|| json!({}));
                 for (name, property) in own {
-                    all.entry(name.clone()).or_insert_with(|| property.clone());
+                    allow(properties, name, property);
                 }
             }
             let own = member.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -185,6 +183,37 @@ fn merge_alternatives(mut schema: Map<String, Value>) -> Map<String, Value> {
         }
     }
     schema
+}
+
+/// Adds a property to those of an object; one that is there already may be either.
+fn allow(properties: &mut Value, name: String, property: Value) {
+    let Value::Object(properties) = properties else { return };
+    let Some(known) = properties.get_mut(&name) else {
+        properties.insert(name, property);
+        return;
+    };
+    let mut either = alternatives(known.take());
+    for alternative in alternatives(property) {
+        if !either.contains(&alternative) {
+            either.push(alternative);
+        }
+    }
+    if either.len() > MAX_ALTERNATIVES {
+        either = vec![json!({})];
+    }
+    *known = if either.len() == 1 { either.remove(0) } else { json!({ "anyOf": either }) };
+}
+
+/// Takes apart what [`allow`] has put together.
+fn alternatives(property: Value) -> Vec<Value> {
+    match property {
+        Value::Object(mut only) if only.len() == 1 => match only.remove("anyOf") {
+            Some(Value::Array(either)) => either,
+            Some(other) => vec![json!({ "anyOf": other })],
+            None => vec![Value::Object(only)],
+        },
+        property => vec![property],
+    }
 }
 
 #[cfg(test)]
@@ -216,7 +245,19 @@ mod tests {
             prepare(&remote),
             Err("its input schema refers to https://example.com/s.json, which is not in it".to_owned())
         );
-        assert!(prepare(&json!({"properties": {"a": {"$ref": "#/$defs/none"}}})).is_err());
+        for reference in ["#/%24defs/n%20n", "#here"] {
+            check(
+                json!({"$defs": {"n n": {"$anchor": "here", "type": "string"}}, "properties": {"a": {"$ref": reference}}}),
+                json!({"properties": {"a": {"type": "string"}}, "type": "object"}),
+            );
+        }
+        for reference in ["#/$defs/none", "#none"] {
+            let missing = json!({"properties": {"a": {"$ref": reference, "description": "d"}}});
+            check(missing, json!({"properties": {"a": {"description": "d"}}, "type": "object"}));
+        }
+        let root = json!({"type": "object", "properties": {"next": {"$ref": "#"}, "name": {"type": "string"}}});
+        let text = prepare(&root).expect("usable").to_string();
+        assert_eq!(text.matches("name").count(), MAX_REFERENCES[0] + 1, "{text}");
     }
 
     #[test]
@@ -271,6 +312,27 @@ mod tests {
                 {"properties": {"a": {}, "b": {}}, "required": ["a", "b"]},
                 {"properties": {"a": {}, "c": {}}, "required": ["a"]}]}),
             json!({"properties": {"a": {}, "b": {}, "c": {}}, "required": ["a"], "type": "object"}),
+        );
+    }
+
+    #[test]
+    fn alternatives_of_a_property_are_all_declared() {
+        let kind =
+            |kind: &str| json!({"properties": {"k": {"const": kind}, "a": {"type": "string"}}, "required": ["k"]});
+        check(
+            json!({"oneOf": [kind("one"), kind("two"), kind("three"), kind("one")]}),
+            json!({"type": "object", "required": ["k"], "properties": {
+                "k": {"anyOf": [{"const": "one"}, {"const": "two"}, {"const": "three"}]}, "a": {"type": "string"}}}),
+        );
+    }
+
+    #[test]
+    fn alternatives_within_alternatives_are_merged() {
+        let with = |name: &str| json!({"properties": {name: {"type": "string"}}, "required": [name]});
+        check(
+            json!({"allOf": [with("a"), {"anyOf": [with("b"), {"oneOf": [with("c"), with("d")]}]}]}),
+            json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"},
+                "b": {"type": "string"}, "c": {"type": "string"}, "d": {"type": "string"}}}),
         );
     }
 

@@ -14,7 +14,8 @@ const MAX_NESTING: usize = 512;
 pub fn is_checkable(schema: &Value, value: &Value) -> bool {
     let references = References::of(schema);
     // Without references the work is at most the size of the schema times that of the value.
-    references.is_empty() || Estimate { references, n_left: MAX_STEPS }.visit(schema, value, 0).is_some()
+    references.is_empty()
+        || references.is_complete() && Estimate { references, n_left: MAX_STEPS }.visit(schema, value, 0).is_some()
 }
 
 struct Estimate<'a> {
