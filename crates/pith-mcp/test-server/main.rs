@@ -193,6 +193,10 @@ impl Server {
                 "supportedVersions": [MODERN], "capabilities": {"tools": {"listChanged": true}}, "resultType": "complete",
                 "serverInfo": {"name": "test", "version": "1"}, "ttlMs": 0, "cacheScope": "private",
             })),
+            "tools/list" if self.behaviour == "falls" || (self.behaviour == "stumbles" && self.is_first_run()) => {
+                std::process::exit(7)
+            }
+            "tools/list" if self.behaviour == "listless" => return None,
             "tools/list" => Ok(self.tools(message)),
             "prompts/list" if self.behaviour == "odd" => Err((-32601, "not today".to_owned())),
             "prompts/list" if self.has_news => Ok(json!({"prompts": [{"name": "weather"}, {"name": "news"}]})),
