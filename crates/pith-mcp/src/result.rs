@@ -109,7 +109,7 @@ impl Call<'_> {
         let mut facts = vec![text("uri").unwrap_or_default().to_owned()];
         facts.extend(text("mimeType").map(str::to_owned));
         facts.extend(block.get("size").and_then(Value::as_u64).map(|size| format!("{size} bytes")));
-        let name = text("title").or(text("name")).unwrap_or("resource");
+        let name = text("name").or(text("title")).unwrap_or("resource");
         format!("{name} ({}): {READ_RESOURCE} of server {} reads it", facts.join(", "), self.server)
     }
 
@@ -200,7 +200,7 @@ mod tests {
             &["<resource uri=\"m://x\">\nt\n</resource>"],
         );
         check(
-            json!({"content": [{"type": "resource_link", "name": "n", "uri": "m://x", "mimeType": "text/plain", "size": 3}]}),
+            json!({"content": [{"type": "resource_link", "title": "t", "name": "n", "uri": "m://x", "mimeType": "text/plain", "size": 3}]}),
             &["n (m://x, text/plain, 3 bytes): read_mcp_resource of server s reads it"],
         );
         check(json!({"content": [{"type": "hologram", "x": 1}]}), &[r#"{"type":"hologram","x":1}"#]);

@@ -15,7 +15,7 @@ use crate::state::Failure;
 /// Hops a request may be sent on, to the same origin.
 const MAX_REDIRECTS: usize = 3;
 /// How much of a body that is no answer is shown.
-const SHOWN_BODY: usize = 200;
+pub const SHOWN_BODY: usize = 200;
 /// How much of it is read.
 const MAX_REFUSAL: usize = 64 * 1024;
 

@@ -90,7 +90,11 @@ async fn answers_that_are_none_fail_the_call_and_are_quoted() {
     for (kind, why) in [
         (Kind::Accepts, "s: answered 202 with no type"),
         (Kind::NoType, "s: answered 200 with no type: some words"),
-        (Kind::CutStream, "s: ended its stream before the answer"),
+        (
+            Kind::CutStream,
+            "s: answered 200 and ended its stream before the answer: data: \
+             {\"jsonrpc\":\"2.0\",\"method\":\"notifications/none\"}",
+        ),
         (Kind::Huge, "s: sent an event longer than 16 MiB"),
     ] {
         let server = HttpServer::start(kind).await;
