@@ -130,6 +130,7 @@ impl Connection {
         let named = info.server_info.as_ref().filter(|named| !named.name.is_empty());
         let offer = Offer {
             protocol_version: info.protocol_version.to_string(),
+            is_sse: matches!(&self.counterpart, Counterpart::Address(session) if session.is_sse()),
             server_info: named.map(|named| ServerInfo { name: named.name.clone(), version: named.version.clone() }),
             instructions: info.instructions.as_deref().and_then(instructions),
             tools: list.tools,

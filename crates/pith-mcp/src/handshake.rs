@@ -26,7 +26,7 @@ pub async fn over_pipes(
         Protocol::Auto => {
             let (first, second) = match last {
                 Some(Era::Newer) => (modern_era(), ClientLifecycleMode::Initialize),
-                Some(Era::Older) | None => (ClientLifecycleMode::Initialize, modern_era()),
+                Some(Era::Older | Era::Sse) | None => (ClientLifecycleMode::Initialize, modern_era()),
             };
             match serve(first).await {
                 Err(refusal @ ClientInitializeError::JsonRpcError(_)) => match serve(second).await {
@@ -51,16 +51,18 @@ pub fn is_unknown_method(error: &ClientInitializeError) -> bool {
     matches!(error, ClientInitializeError::JsonRpcError(error) if error.code == ErrorCode::METHOD_NOT_FOUND)
 }
 
-/// Which of the two protocols a server spoke when it was last connected.
+/// Which of the protocols a server spoke when it was last connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Era {
+    /// With a handshake, over the transport of 2024-11-05.
+    Sse,
     /// With a handshake.
     Older,
     Newer,
 }
 
 impl Era {
-    /// The era of a version.
+    /// The era of a version, over a transport of today.
     pub fn of(version: &str) -> Self {
         if version == ProtocolVersion::LATEST.as_str() { Era::Newer } else { Era::Older }
     }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::handshake::Era;
 use crate::schema;
 
 /// Descriptions are cut at so many characters.
@@ -25,6 +26,9 @@ const MAX_PROBLEMS: usize = 100;
 #[serde(rename_all = "camelCase")]
 pub struct Offer {
     pub protocol_version: String,
+    /// Whether the server was reached over the transport of 2024-11-05.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_sse: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_info: Option<ServerInfo>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,6 +39,13 @@ pub struct Offer {
     /// How long the server says that its list of tools is good, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
+}
+
+impl Offer {
+    /// How the server is best spoken to next time.
+    pub fn era(&self) -> Era {
+        if self.is_sse { Era::Sse } else { Era::of(&self.protocol_version) }
+    }
 }
 
 /// A prompt of a server, which users call as a slash command.

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, serve_client_with_lifecycle};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::config::{Protocol, ServerConfig};
 use crate::handler::Handler;
@@ -46,6 +46,11 @@ impl Session {
     pub fn sign_in_wanted(&self, server: &str) -> Option<Failure> {
         let why = self.sign_in_wanted.get()?;
         Some(Failure::needs_auth(with_advice(why, &self.shared.target, server)))
+    }
+
+    /// Whether it uses the transport of 2024-11-05.
+    pub fn is_sse(&self) -> bool {
+        self.shared.state().endpoint.is_some()
     }
 
     /// Waits until the server has ended the session; it may never do so.
@@ -85,16 +90,33 @@ pub async fn connect(
     let ways: &[Way] = match config.protocol {
         _ if is_sse => &[Way::Sse],
         Protocol::Modern => &[Way::Modern],
+        Protocol::Legacy if last == Some(Era::Sse) => &[Way::Sse, Way::Legacy],
         Protocol::Legacy => &[Way::Legacy, Way::Sse],
+        Protocol::Auto if last == Some(Era::Sse) => &[Way::Sse, Way::Modern, Way::Legacy],
         Protocol::Auto if last == Some(Era::Older) => &[Way::Legacy, Way::Modern, Way::Sse],
         // A server of the older era refuses the newer one at once over HTTP.
         Protocol::Auto => &[Way::Modern, Way::Legacy, Way::Sse],
     };
     let target = Arc::new(target);
+    let deadline = Instant::now() + config.startup_timeout;
     let trying = async {
         let mut refusal: Option<Attempt> = None;
         for way in ways {
-            let attempt = match open(*way, &target, handler()).await {
+            let is_guess = match way {
+                Way::Modern => last != Some(Era::Newer),
+                Way::Sse => true,
+                Way::Legacy => false,
+            };
+            let share = deadline.saturating_duration_since(Instant::now()) / 2;
+            let opening = open(*way, &target, handler());
+            // A server that knows nothing of a way may not even refuse it; time is left for the next one.
+            let opened = match ways.last() {
+                Some(last_way) if is_guess && last_way != way => {
+                    timeout(share, opening).await.unwrap_or_else(|_| Err(Attempt::silent(*way, share)))
+                }
+                _ => opening.await,
+            };
+            let attempt = match opened {
                 Ok(connected) => return Ok(connected),
                 Err(attempt) => attempt,
             };
@@ -160,6 +182,13 @@ impl Answer {
 }
 
 impl Attempt {
+    /// An attempt that got no answer in its share of the time.
+    fn silent(way: Way, share: Duration) -> Self {
+        let what = if way == Way::Modern { "server/discover" } else { "with a stream" };
+        let failure = Failure::failed(format!("did not answer {what} within {:.0} s", share.as_secs_f64()));
+        Attempt { failure, fault: None, answer: Answer::Other }
+    }
+
     /// Whether an earlier attempt explains better why the server cannot be used.
     fn says_less_than(&self, earlier: &Attempt) -> bool {
         let is_answer = self.failure.state != State::NeedsAuth;

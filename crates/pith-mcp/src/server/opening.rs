@@ -8,7 +8,6 @@ use tracing::debug;
 
 use super::Server;
 use crate::connection::Connection;
-use crate::handshake::Era;
 use crate::offer::Offer;
 use crate::state::Failure;
 
@@ -44,7 +43,7 @@ impl Server {
     }
 
     async fn try_to_open(&self) -> Result<Opened, Obstacle> {
-        let last = self.inner().offer.as_ref().map(|offer| Era::of(&offer.protocol_version));
+        let last = self.inner().offer.as_ref().map(|offer| offer.era());
         let opening = Connection::open(&self.config, &self.launch, self.inputs.clone(), last);
         let connection = opening.await.map_err(Obstacle::Failed)?;
         let changes = connection.changes();

@@ -254,6 +254,39 @@ async fn what_a_server_spoke_last_is_tried_first() {
 }
 
 #[tokio::test]
+async fn the_old_transport_is_remembered() {
+    let server = HttpServer::start(Kind::Sse).await;
+    let bench = server.bench(json!({}));
+    bench.connect().await;
+    assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
+    bench.servers.find("s").expect("configured").stop().await;
+    let before = server.log().len();
+    bench.connect().await;
+    assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
+    assert_eq!(server.log()[before..before + 2], ["GET /mcp ", "POST /messages initialize"]);
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_on_the_newer_era_is_asked_in_the_older_one() {
+    let server = HttpServer::start(Kind::Hangs).await;
+    let bench = server.bench(json!({"startupTimeoutMs": 600_000}));
+    let connecting = async {
+        bench.connect().await;
+        assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
+    };
+    let waiting = async {
+        server.wait_for("server/discover").await;
+        tokio::time::pause();
+        tokio::time::advance(std::time::Duration::from_secs(301)).await;
+        tokio::time::resume();
+    };
+    tokio::join!(connecting, waiting);
+    assert_eq!(server.log()[..2], ["POST /mcp server/discover", "POST /mcp initialize"]);
+    bench.servers.close().await;
+}
+
+#[tokio::test]
 async fn lists_and_resources_are_asked_for_again_and_calls_are_not() {
     let server = HttpServer::start(Kind::Busy).await;
     let bench = server.bench(json!({}));

@@ -42,6 +42,8 @@ pub enum Kind {
     Busy,
     /// Of a later era, which pith does not know.
     Future,
+    /// Leaves requests of the newer era without an answer.
+    Hangs,
     /// Refuses every handshake of the older era, and does not know the newer one.
     Unlicensed,
 }
@@ -200,6 +202,7 @@ impl HttpServer {
             (Kind::Busy, _) if called != "server/discover" && called != "initialize" && self.is_new(called) => {
                 full(writer, "503 Service Unavailable", "text/plain", "come back later").await
             }
+            (Kind::Hangs, _) if called == "server/discover" => std::future::pending().await,
             (Kind::Accepts, _) if called == "tools/call" => head(writer, "202 Accepted", &["content-length: 0"]).await,
             (Kind::NoType, _) if called == "tools/call" => full(writer, "200 OK", "", "some words").await,
             (Kind::Huge, _) if called == "tools/call" => {
