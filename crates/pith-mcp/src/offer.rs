@@ -171,7 +171,7 @@ impl OfferedTool {
     /// How many bytes it takes, about.
     fn size(&self) -> usize {
         let schemas = [Some(&self.parameters), self.input_schema.as_ref(), self.output_schema.as_ref()];
-        let annotations = self.annotations.as_ref().map_or(0, |annotations| schema::size(annotations));
+        let annotations = self.annotations.as_ref().map_or(0, schema::size);
         schemas.into_iter().flatten().map(schema::size).sum::<usize>() + annotations + self.description.len()
     }
 }

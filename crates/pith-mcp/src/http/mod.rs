@@ -98,7 +98,7 @@ pub async fn connect(
         Protocol::Auto => &[Way::Modern, Way::Legacy, Way::Sse],
     };
     let target = Arc::new(target);
-    let deadline = Instant::now() + config.startup_timeout;
+    let began = Instant::now();
     let trying = async {
         let mut refusal: Option<Attempt> = None;
         for way in ways {
@@ -107,7 +107,7 @@ pub async fn connect(
                 Way::Sse => true,
                 Way::Legacy => false,
             };
-            let share = deadline.saturating_duration_since(Instant::now()) / 2;
+            let share = config.startup_timeout.saturating_sub(began.elapsed()) / 2;
             let opening = open(*way, &target, handler());
             // A server that knows nothing of a way may not even refuse it; time is left for the next one.
             let opened = match ways.last() {
