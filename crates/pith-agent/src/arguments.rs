@@ -2,9 +2,11 @@
 //!
 //! Models send `"5"` for `5` and `null` for "not given". Such mistakes are corrected on a copy before validation, so
 //! the stored message keeps what the model sent. What is still wrong becomes a text the model can act on. Schemas also
-//! come from hosts and extensions: if one cannot be compiled, the arguments of its tool are not checked.
+//! come from hosts, extensions and MCP servers: if one cannot be compiled, or a check would take too long, the arguments
+//! of its tool are not checked.
 
 mod coerce;
+mod effort;
 mod reason;
 
 use std::fmt::Write;
@@ -16,6 +18,7 @@ use url::Url;
 
 use crate::Tool;
 use coerce::Coercion;
+pub use effort::is_checkable;
 use reason::Problem;
 
 /// Deeper nested schemas and arguments are rejected, because both come from outside and the code recurses.
@@ -63,6 +66,9 @@ impl ArgumentSchema {
             return Err(refusal(tool, &["root: is nested too deeply".to_owned()], arguments));
         }
         let mut value = Value::Object(arguments.clone());
+        if !is_checkable(&self.checked, &value) {
+            return Ok(arguments.clone());
+        }
         if !compiled.validator.is_valid(&value) {
             coerce::drop_nulls(&self.parameters, &mut value);
             Coercion::new(|pointer| compiled.part(&self.checked, pointer)).apply(&self.checked, &mut value);
@@ -78,11 +84,15 @@ impl ArgumentSchema {
     }
 }
 
-/// Says what is wrong with a value, if it does not fit a schema. A schema that cannot be compiled refuses nothing.
+/// Says what is wrong with a value, if it does not fit a schema. A schema that cannot be compiled, or whose check would
+/// take too long, refuses nothing.
 pub fn mismatch(schema: &Value, value: &Value) -> Option<String> {
     let compiled = Compiled::new(schema)?;
     if is_deeper_than(value, MAX_DEPTH) {
         return Some("root: is nested too deeply".to_owned());
+    }
+    if !is_checkable(schema, value) {
+        return None;
     }
     problems(&compiled.validator, value).into_iter().next()
 }

@@ -122,14 +122,16 @@ impl Connection {
             let request = |params| ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(params));
             match self.pages(request, |page| add_prompts(&mut prompts, page)).await {
                 Err(CallError::Refused { message, .. }) => {
-                    list.problems.push(format!("its prompts cannot be listed: {message}"));
+                    list.note(format!("its prompts cannot be listed: {message}"));
                 }
                 listed => listed?,
             }
         }
+        let problems = list.problems();
         let named = info.server_info.as_ref().filter(|named| !named.name.is_empty());
         let offer = Offer {
             protocol_version: info.protocol_version.to_string(),
+            is_sse: matches!(&self.counterpart, Counterpart::Address(session) if session.is_sse()),
             server_info: named.map(|named| ServerInfo { name: named.name.clone(), version: named.version.clone() }),
             instructions: info.instructions.as_deref().and_then(instructions),
             tools: list.tools,
@@ -137,7 +139,7 @@ impl Connection {
             has_resources: capabilities.resources.is_some(),
             ttl: list.ttl,
         };
-        Ok((offer, list.problems))
+        Ok((offer, problems))
     }
 
     /// Asks for all pages of a list; one that leads back to an earlier page ends it.

@@ -9,12 +9,14 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::introduction;
+
 /// The requests that were sent and have no answer.
 #[derive(Default)]
 pub struct Requests {
     pending: HashSet<i64>,
-    /// The last handshake; its result is read by rmcp.
-    handshake: Option<i64>,
+    /// The last handshake, and which it is; its result is read by rmcp.
+    handshake: Option<(i64, ResultOf)>,
 }
 
 impl Requests {
@@ -23,8 +25,10 @@ impl Requests {
         let JsonRpcMessage::Request(request) = message else { return None };
         let RequestId::Number(id) = &request.id else { return None };
         self.pending.insert(*id);
-        if let ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_) = &request.request {
-            self.handshake = Some(*id);
+        match &request.request {
+            ClientRequest::InitializeRequest(_) => self.handshake = Some((*id, ResultOf::Initialize)),
+            ClientRequest::DiscoverRequest(_) => self.handshake = Some((*id, ResultOf::Discover)),
+            _ => {}
         }
         Some(*id)
     }
@@ -41,15 +45,16 @@ impl Requests {
 
     /// Takes an answer; `None` if nobody has asked, or it is the second one.
     pub fn answered(&mut self, id: i64) -> Option<ResultOf> {
-        let is_handshake = self.handshake == Some(id);
-        self.pending.remove(&id).then_some(if is_handshake { ResultOf::Handshake } else { ResultOf::Request })
+        let handshake = self.handshake.filter(|(handshake, _)| *handshake == id);
+        self.pending.remove(&id).then_some(handshake.map_or(ResultOf::Request, |(_, of)| of))
     }
 }
 
 /// What a result answers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum ResultOf {
-    Handshake,
+    Initialize,
+    Discover,
     Request,
 }
 
@@ -62,7 +67,8 @@ pub enum Reading {
     Nothing,
 }
 
-/// Reads a frame. An answer with both members counts as what it says first; what fits nothing is ignored.
+/// Reads a frame. An answer with both members counts as what it says first, but `null` only says something alone; what
+/// fits nothing is ignored.
 pub fn read_message(mut message: Map<String, Value>, answered: impl FnOnce(i64) -> Option<ResultOf>) -> Reading {
     if message.contains_key("method") {
         let id = message.get("id").cloned();
@@ -81,14 +87,18 @@ pub fn read_message(mut message: Map<String, Value>, answered: impl FnOnce(i64) 
         _ => None,
     };
     let Some((id, of)) = id.and_then(|id| Some((id, answered(id)?))) else { return Reading::Nothing };
-    let first = message.keys().find(|key| *key == "result" || *key == "error").cloned();
-    let message = match (first.as_deref(), first.as_ref().and_then(|key| message.remove(key))) {
-        (Some("result"), Some(result)) => match read_result(result, of) {
+    message.retain(|key, _| key == "result" || key == "error");
+    if message.values().any(|value| !value.is_null()) {
+        message.retain(|_, value| !value.is_null());
+    }
+    let Some((member, said)) = message.into_iter().next() else { return Reading::Nothing };
+    let message = if member == "error" {
+        JsonRpcMessage::error(read_error(&said), Some(RequestId::Number(id)))
+    } else {
+        match read_result(said, of) {
             Ok(result) => JsonRpcMessage::response(result, RequestId::Number(id)),
             Err(why) => JsonRpcMessage::error(ErrorData::invalid_request(why, None), Some(RequestId::Number(id))),
-        },
-        (Some("error"), Some(error)) => JsonRpcMessage::error(read_error(error), Some(RequestId::Number(id))),
-        _ => return Reading::Nothing,
+        }
     };
     Reading::Message(Box::new(message))
 }
@@ -97,7 +107,9 @@ pub fn read_message(mut message: Map<String, Value>, answered: impl FnOnce(i64) 
 #[doc(hidden)]
 pub fn answer_to_line(line: &[u8]) -> Option<Value> {
     let Ok(Value::Object(message)) = serde_json::from_slice(line) else { return None };
-    match read_message(message, |_| Some(ResultOf::Handshake)) {
+    let is_discover = message.get("result").is_some_and(|result| result.get("supportedVersions").is_some());
+    let of = if is_discover { ResultOf::Discover } else { ResultOf::Initialize };
+    match read_message(message, |_| Some(of)) {
         Reading::Refusal(answer) => Some(answer),
         Reading::Message(_) | Reading::Noise | Reading::Nothing => None,
     }
@@ -105,29 +117,36 @@ pub fn answer_to_line(line: &[u8]) -> Option<Value> {
 
 /// Keeps a result as it is, unless rmcp itself has to understand it.
 fn read_result(result: Value, of: ResultOf) -> Result<ServerResult, String> {
-    if of == ResultOf::Request {
-        return Ok(ServerResult::CustomResult(CustomResult(result)));
+    match of {
+        ResultOf::Initialize => introduction::read_initialize(result).map(ServerResult::InitializeResult),
+        ResultOf::Discover => introduction::read_discover(result).map(ServerResult::DiscoverResult),
+        ResultOf::Request => Ok(ServerResult::CustomResult(CustomResult(result))),
     }
-    let Value::Object(mut result) = result else { return Err("the answer to the handshake is no object".to_owned()) };
-    if result.contains_key("supportedVersions") {
-        let read = serde_json::from_value(Value::Object(result));
-        return read.map(ServerResult::DiscoverResult).map_err(|error| format!("server/discover: {error}"));
-    }
-    // What older servers leave out is not needed.
-    result.entry("capabilities").or_insert_with(|| json!({}));
-    if !result.get("serverInfo").is_some_and(|info| info.get("name").is_some_and(Value::is_string)) {
-        result.insert("serverInfo".to_owned(), json!({"name": "", "version": ""}));
-    }
-    if let Some(Value::Object(info)) = result.get_mut("serverInfo") {
-        info.entry("version").or_insert_with(|| json!(""));
-    }
-    let read = serde_json::from_value(Value::Object(result));
-    read.map(ServerResult::InitializeResult).map_err(|error| format!("initialize: {error}"))
 }
 
-fn read_error(error: Value) -> ErrorData {
+fn read_error(error: &Value) -> ErrorData {
     let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     let message = error.get("message").and_then(Value::as_str).map_or_else(|| error.to_string(), str::to_owned);
     let code = code.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode);
     ErrorData::new(code, message, error.get("data").cloned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, expected: &str) {
+        let Ok(Value::Object(message)) = serde_json::from_str(line) else { panic!("{line}") };
+        let Reading::Message(message) = read_message(message, |_| Some(ResultOf::Request)) else { panic!("{line}") };
+        assert_eq!(serde_json::to_string(&message).expect("a message"), expected, "{line}");
+    }
+
+    #[test]
+    fn a_member_that_is_null_does_not_hide_the_other() {
+        let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no"}}"#;
+        check(r#"{"id":1,"result":null,"error":{"code":-32000,"message":"no"}}"#, error);
+        check(r#"{"id":1,"error":null,"result":{"a":1}}"#, r#"{"jsonrpc":"2.0","id":1,"result":{"a":1}}"#);
+        check(r#"{"id":1,"result":7,"error":{"code":1}}"#, r#"{"jsonrpc":"2.0","id":1,"result":7}"#);
+        check(r#"{"id":1,"result":null}"#, r#"{"jsonrpc":"2.0","id":1,"result":null}"#);
+    }
 }

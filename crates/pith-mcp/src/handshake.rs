@@ -1,7 +1,7 @@
 //! Which era of the protocol is tried first, and what follows a refusal.
 
 use rmcp::RoleClient;
-use rmcp::model::ProtocolVersion;
+use rmcp::model::{ErrorCode, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle};
 use tokio::net::unix::pipe;
 
@@ -23,28 +23,46 @@ pub async fn over_pipes(
     let served = match protocol {
         Protocol::Legacy => serve(ClientLifecycleMode::Initialize).await,
         Protocol::Modern => serve(modern_era()).await,
-        Protocol::Auto if last == Some(Era::Newer) => match serve(modern_era()).await {
-            Err(ClientInitializeError::JsonRpcError(_)) => serve(ClientLifecycleMode::Initialize).await,
-            served => served,
-        },
-        Protocol::Auto => match serve(ClientLifecycleMode::Initialize).await {
-            Err(ClientInitializeError::JsonRpcError(_)) => serve(modern_era()).await,
-            served => served,
-        },
+        Protocol::Auto => {
+            let (first, second) = match last {
+                Some(Era::Newer) => (modern_era(), ClientLifecycleMode::Initialize),
+                Some(Era::Older | Era::Sse) | None => (ClientLifecycleMode::Initialize, modern_era()),
+            };
+            match serve(first).await {
+                Err(refusal @ ClientInitializeError::JsonRpcError(_)) => match serve(second).await {
+                    Err(error) if says_less(&error, &refusal) => Err(refusal),
+                    served => served,
+                },
+                served => served,
+            }
+        }
     };
     known_version(served.map_err(|error| Refusal::of(&error))?)
 }
 
-/// Which of the two protocols a server spoke when it was last connected.
+/// Whether the refusal of the other era explains less than that of the first: it is not known there, or asking for it
+/// was too much for the server.
+fn says_less(error: &ClientInitializeError, first: &ClientInitializeError) -> bool {
+    is_unknown_method(error) || (is_lost(error) && !is_unknown_method(first))
+}
+
+/// Whether a server only says that it does not know a handshake.
+pub fn is_unknown_method(error: &ClientInitializeError) -> bool {
+    matches!(error, ClientInitializeError::JsonRpcError(error) if error.code == ErrorCode::METHOD_NOT_FOUND)
+}
+
+/// Which of the protocols a server spoke when it was last connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Era {
+    /// With a handshake, over the transport of 2024-11-05.
+    Sse,
     /// With a handshake.
     Older,
     Newer,
 }
 
 impl Era {
-    /// The era of a version.
+    /// The era of a version, over a transport of today.
     pub fn of(version: &str) -> Self {
         if version == ProtocolVersion::LATEST.as_str() { Era::Newer } else { Era::Older }
     }
@@ -65,14 +83,19 @@ pub enum Refusal {
 
 impl Refusal {
     fn of(error: &ClientInitializeError) -> Self {
-        match error {
-            ClientInitializeError::JsonRpcError(_)
+        if is_lost(error) { Refusal::Lost(said(error)) } else { Refusal::Said(said(error)) }
+    }
+}
+
+/// Whether a handshake has failed without an answer.
+fn is_lost(error: &ClientInitializeError) -> bool {
+    !matches!(
+        error,
+        ClientInitializeError::JsonRpcError(_)
             | ClientInitializeError::NoCompatibleProtocolVersion { .. }
             | ClientInitializeError::ExpectedInitResponse(Some(_))
-            | ClientInitializeError::ExpectedInitResult(Some(_)) => Refusal::Said(said(error)),
-            _ => Refusal::Lost(said(error)),
-        }
-    }
+            | ClientInitializeError::ExpectedInitResult(Some(_))
+    )
 }
 
 /// Refuses a server that speaks a version nobody here knows.

@@ -27,6 +27,7 @@ mod handler;
 mod handshake;
 mod http;
 mod inputs;
+mod introduction;
 mod launch;
 mod oauth;
 mod pool;

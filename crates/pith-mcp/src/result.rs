@@ -47,23 +47,27 @@ impl Call<'_> {
         if blocks.is_empty() {
             blocks.push(Block::text(NO_OUTPUT));
         }
-        let (content, truncation) = self.fitted(blocks);
         let mut details = self.details();
         if let Some(structured) = structured {
             details.insert("structuredContent".to_owned(), structured.clone());
         }
-        if let Some(truncation) = truncation {
-            details.insert("truncation".to_owned(), truncation);
-        }
         if !for_user.is_empty() {
             details.insert("userContent".to_owned(), json!(self.fitted(for_user).0));
         }
-        ToolOutput { content, details: Some(Value::Object(details)), is_error, ..ToolOutput::default() }
+        ToolOutput { is_error, ..self.fitted_output(blocks, details) }
     }
 
     /// A call that failed before there was a result.
     pub fn failure(&self, why: &str) -> ToolOutput {
-        ToolOutput::error(why).with_details(Value::Object(self.details()))
+        ToolOutput { is_error: true, ..self.fitted_output(vec![Block::text(why)], self.details()) }
+    }
+
+    fn fitted_output(&self, blocks: Vec<Block>, mut details: Map<String, Value>) -> ToolOutput {
+        let (content, truncation) = self.fitted(blocks);
+        if let Some(truncation) = truncation {
+            details.insert("truncation".to_owned(), truncation);
+        }
+        ToolOutput { content, details: Some(Value::Object(details)), ..ToolOutput::default() }
     }
 
     fn details(&self) -> Map<String, Value> {
@@ -105,7 +109,7 @@ impl Call<'_> {
         let mut facts = vec![text("uri").unwrap_or_default().to_owned()];
         facts.extend(text("mimeType").map(str::to_owned));
         facts.extend(block.get("size").and_then(Value::as_u64).map(|size| format!("{size} bytes")));
-        let name = text("title").or(text("name")).unwrap_or("resource");
+        let name = text("name").or(text("title")).unwrap_or("resource");
         format!("{name} ({}): {READ_RESOURCE} of server {} reads it", facts.join(", "), self.server)
     }
 
@@ -122,31 +126,39 @@ impl Call<'_> {
         })
     }
 
-    /// Cuts texts that are too long for a result.
+    /// Cuts what is too long for a result: all its texts together. Then one text is left, where the first was.
     fn fitted(&self, blocks: Vec<Block>) -> (Vec<Block>, Option<Value>) {
-        let mut truncation = None;
-        let fit = |block: Block| match block.as_text() {
-            Some(text) if !Extent::of(text).fits(Limits::RESULT) => {
-                let (text, details) = self.cut(text);
-                truncation = Some(details);
-                Block::text(text)
-            }
-            _ => block,
-        };
-        (blocks.into_iter().map(fit).collect(), truncation)
+        let texts: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
+        let text = texts.join("\n");
+        if Extent::of(&text).fits(Limits::RESULT) {
+            return (blocks, None);
+        }
+        let (text, truncation) = self.cut(&text);
+        let mut text = Some(Block::text(text));
+        let fit = |block: Block| if block.as_text().is_some() { text.take() } else { Some(block) };
+        (blocks.into_iter().filter_map(fit).collect(), Some(truncation))
     }
 
     fn cut(&self, text: &str) -> (String, Value) {
-        let (head, _) = truncate::head(text, HALF);
+        let head = match truncate::head(text, HALF) {
+            (_, Some(truncation)) if truncation.first_line_exceeds_limit => {
+                &text[..text.floor_char_boundary(HALF.bytes)]
+            }
+            (head, _) => head,
+        };
         let (tail, _) = truncate::tail(text, HALF);
         let total = Extent::of(text);
-        let n_left_out = total.lines.saturating_sub(Extent::of(head).lines + Extent::of(tail).lines);
+        let left_out = match total.lines.saturating_sub(Extent::of(head).lines + Extent::of(tail).lines) {
+            // Lines are shown in part.
+            0 => truncate::size(total.bytes.saturating_sub(head.len() + tail.len())),
+            n_lines => format!("{n_lines} lines"),
+        };
         let (place, path) = match self.output_dir.keep(text) {
             Ok(path) => (format!("full text: {}", path.display()), json!(path.to_string_lossy())),
             Err(error) => (format!("the full text could not be saved: {error}"), Value::Null),
         };
         let details = json!({"totalLines": total.lines, "totalBytes": total.bytes, "fullOutputPath": path});
-        (format!("{head}\n… {n_left_out} lines left out, {place} …\n{tail}"), details)
+        (format!("{head}\n… {left_out} left out, {place} …\n{tail}"), details)
     }
 }
 
@@ -188,7 +200,7 @@ mod tests {
             &["<resource uri=\"m://x\">\nt\n</resource>"],
         );
         check(
-            json!({"content": [{"type": "resource_link", "name": "n", "uri": "m://x", "mimeType": "text/plain", "size": 3}]}),
+            json!({"content": [{"type": "resource_link", "title": "t", "name": "n", "uri": "m://x", "mimeType": "text/plain", "size": 3}]}),
             &["n (m://x, text/plain, 3 bytes): read_mcp_resource of server s reads it"],
         );
         check(json!({"content": [{"type": "hologram", "x": 1}]}), &[r#"{"type":"hologram","x":1}"#]);
@@ -236,5 +248,31 @@ mod tests {
         assert!(text.contains("lines left out, full text: "));
         let path = output.details.expect("details")["truncation"]["fullOutputPath"].clone();
         assert_eq!(std::fs::read_to_string(path.as_str().expect("a path")).expect("kept"), lines);
+    }
+
+    #[test]
+    fn all_texts_together_are_limited_and_so_are_errors() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let output_dir = OutputDir::below(directory.path().to_owned());
+        let call = Call { server: "s", tool: "t", duration: Duration::ZERO, output_dir: &output_dir };
+        let read = |output: &ToolOutput| -> Vec<String> {
+            output.content.iter().map(|block| block.as_text().unwrap_or("(image)").to_owned()).collect()
+        };
+        let text = |number: usize| json!({"type": "text", "text": format!("{number}: {}", "x".repeat(1000))});
+        let mut content: Vec<Value> = (0..3000).map(text).collect();
+        content.insert(1, json!({"type": "image", "data": "AA==", "mimeType": "image/png"}));
+        let output = call.output(&json!({ "content": content }));
+        let shown = read(&output);
+        assert_eq!((shown.len(), &*shown[1]), (2, "(image)"));
+        assert!(shown[0].starts_with("0: x") && shown[0].contains("\n2999: x"), "{}", shown[0]);
+        assert!(shown[0].contains("\n… 2950 lines left out, full text: ") && shown[0].len() < 52_000);
+        assert_eq!(output.details.expect("details")["truncation"]["totalLines"], 3000);
+        // One long line.
+        let line = format!("first é{}last", "é".repeat(500_000));
+        let output = call.failure(&line);
+        let shown = read(&output).remove(0);
+        assert!(output.is_error && shown.starts_with("first é") && shown.ends_with("élast"), "{shown}");
+        assert!(shown.contains("é\n… 926.6KB left out, full text: ") && shown.len() < 52_000, "{shown}");
+        assert_eq!(output.details.expect("details")["truncation"]["totalBytes"], line.len());
     }
 }

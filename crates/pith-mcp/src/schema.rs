@@ -1,13 +1,18 @@
 //! Turns the input schema of a tool into one that models accept. Schemas come from anywhere, so everything is bounded.
 
+use pith_agent::References;
 use serde_json::{Map, Value, json};
 
-/// A recursive reference is followed this often, then anything goes.
-const MAX_REFERENCES: usize = 8;
+/// How many references are followed one after the other, then anything goes. The next number counts where the one
+/// before makes a schema too large, because references multiply.
+const MAX_REFERENCES: [usize; 5] = [8, 4, 2, 1, 0];
 /// Deeper schemas are cut.
 const MAX_DEPTH: usize = 64;
 /// A larger schema costs more than its tool is worth.
 pub const MAX_BYTES: usize = 64 * 1024;
+
+/// A property that differs in more alternatives at the top may be anything.
+const MAX_ALTERNATIVES: usize = 200;
 
 /// Keys that say nothing to a model.
 const DROPPED: [&str; 7] = ["$schema", "$id", "$comment", "$anchor", "examples", "$defs", "definitions"];
@@ -15,46 +20,86 @@ const DROPPED: [&str; 7] = ["$schema", "$id", "$comment", "$anchor", "examples",
 /// Prepares a schema for the model; `Err` says why the tool cannot be offered.
 pub fn prepare(schema: &Value) -> Result<Value, String> {
     let Value::Object(root) = schema else { return Err("its input schema is no object".to_owned()) };
-    let prepared = Preparation { root }.object(root, 0, 0)?;
-    let mut prepared = merge_alternatives(prepared);
-    prepared.insert("type".to_owned(), json!("object"));
-    if !prepared.get("properties").is_some_and(Value::is_object) {
-        prepared.insert("properties".to_owned(), json!({}));
+    let references = References::of(schema);
+    for max_references in MAX_REFERENCES {
+        let mut preparation = Preparation { references: &references, max_references, n_bytes_left: MAX_BYTES };
+        let mut prepared = match preparation.object(root, 0, 0) {
+            Ok(prepared) => merge_alternatives(prepared),
+            Err(Unusable::TooLarge) => continue,
+            Err(Unusable::RefersTo(reference)) => {
+                return Err(format!("its input schema refers to {reference}, which is not in it"));
+            }
+        };
+        prepared.insert("type".to_owned(), json!("object"));
+        if !prepared.get("properties").is_some_and(Value::is_object) {
+            prepared.insert("properties".to_owned(), json!({}));
+        }
+        let prepared = Value::Object(prepared);
+        if size(&prepared) <= MAX_BYTES {
+            return Ok(prepared);
+        }
     }
-    let prepared = Value::Object(prepared);
-    match prepared.to_string().len() {
-        size if size > MAX_BYTES => Err(format!("its input schema has {size} bytes, more than {MAX_BYTES}")),
-        _ => Ok(prepared),
+    Err(format!("its input schema has more than {MAX_BYTES} bytes"))
+}
+
+/// Returns how many bytes a value has as JSON.
+pub fn size(value: &impl serde::Serialize) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
     }
+    let mut count = Count(0);
+    serde_json::to_writer(&mut count, value).expect("JSON values always serialize");
+    count.0
 }
 
 struct Preparation<'a> {
-    root: &'a Map<String, Value>,
+    references: &'a References<'a>,
+    max_references: usize,
+    /// What the prepared schema may still take. Every step of the preparation takes some of it, so that it ends.
+    n_bytes_left: usize,
 }
 
-impl Preparation<'_> {
-    fn value(&self, value: &Value, depth: usize, n_references: usize) -> Result<Value, String> {
+/// Why a preparation has no result.
+enum Unusable {
+    TooLarge,
+    /// Something that is not in the schema.
+    RefersTo(String),
+}
+
+impl<'a> Preparation<'a> {
+    fn value(&mut self, value: &Value, depth: usize, n_references: usize) -> Result<Value, Unusable> {
         if depth > MAX_DEPTH {
+            self.take("{}".len())?;
             return Ok(json!({}));
         }
         match value {
             Value::Object(object) => self.object(object, depth, n_references).map(Value::Object),
             Value::Array(items) => {
+                self.take("[]".len())?;
                 let items = items.iter().map(|item| self.value(item, depth + 1, n_references));
                 items.collect::<Result<_, _>>().map(Value::Array)
             }
-            other => Ok(other.clone()),
+            other => self.copy(other),
         }
     }
 
     fn object(
-        &self,
+        &mut self,
         object: &Map<String, Value>,
         depth: usize,
         n_references: usize,
-    ) -> Result<Map<String, Value>, String> {
+    ) -> Result<Map<String, Value>, Unusable> {
+        self.take("{}".len())?;
         let mut prepared = match object.get("$ref").and_then(Value::as_str) {
-            Some(_) if n_references >= MAX_REFERENCES => Map::new(),
+            Some(_) if n_references >= self.max_references => Map::new(),
             Some(reference) => match self.target(reference)? {
                 Value::Object(target) => self.object(target, depth + 1, n_references + 1)?,
                 _ => Map::new(),
@@ -65,15 +110,17 @@ impl Preparation<'_> {
             if key == "$ref" || DROPPED.contains(&key.as_str()) || key.starts_with("x-") {
                 continue;
             }
+            self.take(key.len())?;
             let value = match (key.as_str(), value) {
                 // Names of properties are no keywords.
                 ("properties" | "patternProperties", Value::Object(members)) => {
                     let member = |(name, member): (&String, &Value)| {
+                        self.take(name.len())?;
                         Ok((name.clone(), self.value(member, depth + 2, n_references)?))
                     };
-                    Value::Object(members.iter().map(member).collect::<Result<_, String>>()?)
+                    Value::Object(members.iter().map(member).collect::<Result<_, Unusable>>()?)
                 }
-                ("enum" | "const" | "default" | "required", value) => value.clone(),
+                ("enum" | "const" | "default" | "required", value) => self.copy(value)?,
                 (_, value) => self.value(value, depth + 1, n_references)?,
             };
             prepared.insert(key.clone(), value);
@@ -81,39 +128,42 @@ impl Preparation<'_> {
         Ok(prepared)
     }
 
-    fn target(&self, reference: &str) -> Result<&Value, String> {
-        let missing = || format!("its input schema refers to {reference}, which is not in it");
-        let pointer = reference.strip_prefix('#').ok_or_else(missing)?;
-        let mut steps = pointer.split('/');
-        let Some("") = steps.next() else { return Err(missing()) };
-        let unescape = |step: &str| step.replace("~1", "/").replace("~0", "~");
-        let Some(first) = steps.next() else { return Err(missing()) };
-        let mut target = self.root.get(&unescape(first)).ok_or_else(missing)?;
-        for step in steps {
-            let step = unescape(step);
-            let next = match target {
-                Value::Object(members) => members.get(&step),
-                Value::Array(items) => step.parse().ok().and_then(|index: usize| items.get(index)),
-                _ => None,
-            };
-            target = next.ok_or_else(missing)?;
+    fn copy(&mut self, value: &Value) -> Result<Value, Unusable> {
+        self.take(size(value))?;
+        Ok(value.clone())
+    }
+
+    fn take(&mut self, n_bytes: usize) -> Result<(), Unusable> {
+        self.n_bytes_left = self.n_bytes_left.checked_sub(n_bytes).ok_or(Unusable::TooLarge)?;
+        Ok(())
+    }
+
+    /// Returns what a reference refers to; anything goes where that is not to be found.
+    fn target(&self, reference: &str) -> Result<&'a Value, Unusable> {
+        match self.references.targets(reference).first() {
+            Some(target) => Ok(target),
+            None if reference.starts_with('#') => Ok(&Value::Bool(true)),
+            None => Err(Unusable::RefersTo(reference.to_owned())),
         }
-        Ok(target)
     }
 }
 
-/// Merges alternatives at the top, which models refuse, into one object. What all alternatives require stays required.
+/// Merges alternatives at the top, which models refuse, into one object, and those within them. What all alternatives
+/// require stays required.
 fn merge_alternatives(mut schema: Map<String, Value>) -> Map<String, Value> {
     for key in ["allOf", "anyOf", "oneOf"] {
         let Some(Value::Array(members)) = schema.remove(key) else { continue };
+        let members = members.into_iter().filter_map(|member| match member {
+            // No deeper than `MAX_DEPTH`: the schema was cut there.
+            Value::Object(member) => Some(merge_alternatives(member)),
+            _ => None,
+        });
         let mut required: Option<Vec<Value>> = None;
-        for member in members.iter().filter_map(Value::as_object) {
-            let properties = schema.entry("properties").or_insert_with(|| json!({}));
-            if let (Some(all), Some(own)) =
-                (properties.as_object_mut(), member.get("properties").and_then(Value::as_object))
-            {
+        for mut member in members {
+            if let Some(Value::Object(own)) = member.remove("properties") {
+                let properties = schema.entry("properties").or_insert_with(|| json!({}));
                 for (name, property) in own {
-                    all.entry(name.clone()).or_insert_with(|| property.clone());
+                    allow(properties, name, property);
                 }
             }
             let own = member.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -133,6 +183,37 @@ fn merge_alternatives(mut schema: Map<String, Value>) -> Map<String, Value> {
         }
     }
     schema
+}
+
+/// Adds a property to those of an object; one that is there already may be either.
+fn allow(properties: &mut Value, name: String, property: Value) {
+    let Value::Object(properties) = properties else { return };
+    let Some(known) = properties.get_mut(&name) else {
+        properties.insert(name, property);
+        return;
+    };
+    let mut either = alternatives(known.take());
+    for alternative in alternatives(property) {
+        if !either.contains(&alternative) {
+            either.push(alternative);
+        }
+    }
+    if either.len() > MAX_ALTERNATIVES {
+        either = vec![json!({})];
+    }
+    *known = if either.len() == 1 { either.remove(0) } else { json!({ "anyOf": either }) };
+}
+
+/// Takes apart what [`allow`] has put together.
+fn alternatives(property: Value) -> Vec<Value> {
+    match property {
+        Value::Object(mut only) if only.len() == 1 => match only.remove("anyOf") {
+            Some(Value::Array(either)) => either,
+            Some(other) => vec![json!({ "anyOf": other })],
+            None => vec![Value::Object(only)],
+        },
+        property => vec![property],
+    }
 }
 
 #[cfg(test)]
@@ -164,15 +245,64 @@ mod tests {
             prepare(&remote),
             Err("its input schema refers to https://example.com/s.json, which is not in it".to_owned())
         );
-        assert!(prepare(&json!({"properties": {"a": {"$ref": "#/$defs/none"}}})).is_err());
+        for reference in ["#/%24defs/n%20n", "#here"] {
+            check(
+                json!({"$defs": {"n n": {"$anchor": "here", "type": "string"}}, "properties": {"a": {"$ref": reference}}}),
+                json!({"properties": {"a": {"type": "string"}}, "type": "object"}),
+            );
+        }
+        for reference in ["#/$defs/none", "#none"] {
+            let missing = json!({"properties": {"a": {"$ref": reference, "description": "d"}}});
+            check(missing, json!({"properties": {"a": {"description": "d"}}, "type": "object"}));
+        }
+        let root = json!({"type": "object", "properties": {"next": {"$ref": "#"}, "name": {"type": "string"}}});
+        let text = prepare(&root).expect("usable").to_string();
+        assert_eq!(text.matches("name").count(), MAX_REFERENCES[0] + 1, "{text}");
     }
 
     #[test]
     fn recursion_ends() {
         let node = json!({"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}});
         let text = prepare(&json!({"$defs": {"node": node}, "$ref": "#/$defs/node"})).expect("usable").to_string();
-        assert_eq!(text.matches("next").count(), MAX_REFERENCES, "{text}");
+        assert_eq!(text.matches("next").count(), MAX_REFERENCES[0], "{text}");
         assert!(text.contains(r#""next":{}"#));
+    }
+
+    #[test]
+    fn references_that_multiply_are_followed_less_far() {
+        let text = |schema: Value| {
+            let prepared = prepare(&schema).expect("usable").to_string();
+            assert!(prepared.len() <= MAX_BYTES);
+            prepared
+        };
+        let node = json!({"$ref": "#/$defs/node"});
+        let properties = |n: usize| -> Map<String, Value> { (0..n).map(|k| (format!("p{k}"), node.clone())).collect() };
+        // Each level has twice, seven times or forty times as many nodes as the one above.
+        for (n_properties, n_levels) in [(2, 8), (7, 4), (40, 2), (2000, 1)] {
+            let schema = json!({"$defs": {"node": {"properties": properties(n_properties)}}, "$ref": "#/$defs/node"});
+            let text = text(schema);
+            let nesting = (0..text.len()).fold((0, 0), |(depth, most), at| match text.as_bytes()[at] {
+                b'{' => (depth + 1, most.max(depth + 1)),
+                b'}' => (depth - 1, most),
+                _ => (depth, most),
+            });
+            assert_eq!(nesting.1, 2 * n_levels + 1, "{n_properties}");
+        }
+        // Without recursion.
+        let level = |level: usize| {
+            let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
+            (
+                format!("d{level}"),
+                json!({"properties": {"a": next, "b": next, "c": next, "d": next, "e": next, "f": next}}),
+            )
+        };
+        let levels: Map<String, Value> = (0..8).map(level).collect();
+        text(json!({"$defs": levels, "$ref": "#/$defs/d0"}));
+        // What filters look like.
+        let all = json!({"type": "array", "items": node});
+        let filter = json!({"properties": {"and": all, "or": all, "not": node, "field": {"type": "string"}}});
+        let filter = text(json!({"$defs": {"node": filter}, "properties": {"filter": node}}));
+        assert!(filter.contains(r#""field":{"type":"string"}"#), "{filter}");
     }
 
     #[test]
@@ -186,9 +316,30 @@ mod tests {
     }
 
     #[test]
+    fn alternatives_of_a_property_are_all_declared() {
+        let kind =
+            |kind: &str| json!({"properties": {"k": {"const": kind}, "a": {"type": "string"}}, "required": ["k"]});
+        check(
+            json!({"oneOf": [kind("one"), kind("two"), kind("three"), kind("one")]}),
+            json!({"type": "object", "required": ["k"], "properties": {
+                "k": {"anyOf": [{"const": "one"}, {"const": "two"}, {"const": "three"}]}, "a": {"type": "string"}}}),
+        );
+    }
+
+    #[test]
+    fn alternatives_within_alternatives_are_merged() {
+        let with = |name: &str| json!({"properties": {name: {"type": "string"}}, "required": [name]});
+        check(
+            json!({"allOf": [with("a"), {"anyOf": [with("b"), {"oneOf": [with("c"), with("d")]}]}]}),
+            json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"},
+                "b": {"type": "string"}, "c": {"type": "string"}, "d": {"type": "string"}}}),
+        );
+    }
+
+    #[test]
     fn what_is_no_schema_or_too_large_is_refused() {
         assert_eq!(prepare(&json!([])), Err("its input schema is no object".to_owned()));
         let large = json!({"description": "x".repeat(MAX_BYTES)});
-        assert!(prepare(&large).expect_err("too large").starts_with("its input schema has 6"));
+        assert_eq!(prepare(&large), Err("its input schema has more than 65536 bytes".to_owned()));
     }
 }

@@ -1,6 +1,7 @@
 //! One server of a session: when it runs, what is known of it, its calls.
 
 mod needs;
+mod opening;
 mod running;
 mod signing_in;
 
@@ -20,7 +21,6 @@ use crate::callers::Caller;
 use crate::calls::CallError;
 use crate::config::ServerConfig;
 use crate::connection::{Connection, REPEAT_PAUSE};
-use crate::handshake::Era;
 use crate::inputs::Inputs;
 use crate::launch::Launch;
 use crate::offer::Offer;
@@ -28,6 +28,7 @@ use crate::query::Query;
 use crate::servers::Updates;
 use crate::state::{Failure, State, pause_after};
 pub use needs::NeedsStart;
+use opening::Opened;
 
 /// How many calls a server gets at a time.
 const MAX_CALLS: usize = 8;
@@ -259,20 +260,8 @@ impl Server {
 
     async fn start(self: Arc<Self>) {
         let began = Instant::now();
-        let last = self.inner().offer.as_ref().map(|offer| Era::of(&offer.protocol_version));
-        let opened = match Connection::open(&self.config, &self.launch, self.inputs.clone(), last).await {
-            Ok(connection) => match (connection.changes(), connection.offer().await) {
-                (changes, Ok(offer)) => Ok((connection, changes, offer)),
-                (_, Err(error)) => {
-                    let wanted = connection.sign_in_wanted(&self.config);
-                    connection.close(&self.inputs).await;
-                    Err(wanted.unwrap_or_else(|| Failure::failed(format!("its tools cannot be listed: {error}"))))
-                }
-            },
-            Err(failure) => Err(failure),
-        };
-        match opened {
-            Ok((connection, changes, (offer, problems))) => {
+        match self.open().await {
+            Ok(Opened { connection, changes, offer, problems }) => {
                 info!(target: "pith::mcp", server = self.config.name, time = ?began.elapsed(), "ready");
                 self.cache.write(&self.config, &offer);
                 {

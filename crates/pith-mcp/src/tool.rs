@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pith_agent::{BoxFuture, Exposure, Hints, Origin, Tool, ToolContext, ToolOutput, ToolUpdate, mismatch};
+use pith_agent::{
+    BoxFuture, Exposure, Hints, Origin, Tool, ToolContext, ToolOutput, ToolUpdate, is_checkable, mismatch,
+};
 use pith_protocol::{ToolSpec, Usage};
 use pith_tools::shell::OutputDir;
 use rmcp::model::ProgressNotificationParam;
@@ -69,6 +71,9 @@ impl McpTool {
     async fn call(&self, arguments: Map<String, Value>, context: ToolContext) -> ToolOutput {
         let began = Instant::now();
         let mut usage = None;
+        if !is_checkable(&self.input_schema, &Value::Object(arguments.clone())) {
+            self.note_unchecked("its arguments", "inputSchema");
+        }
         let result = self.result(arguments, &context, &mut usage).await;
         let server = &self.server.config.name;
         let call = Call { server, tool: &self.tool, duration: began.elapsed(), output_dir: &self.output_dir };
@@ -89,6 +94,9 @@ impl McpTool {
             return;
         }
         let why = match result.get("structuredContent").filter(|content| !content.is_null()) {
+            Some(content) if !is_checkable(schema, content) => {
+                return self.note_unchecked("structuredContent", "outputSchema");
+            }
             Some(content) => mismatch(schema, content),
             None => Some("it is missing".to_owned()),
         };
@@ -97,6 +105,12 @@ impl McpTool {
             self.server
                 .note_problem(format!("tool \"{tool}\": structuredContent does not fit its outputSchema: {why}"));
         }
+    }
+
+    /// Notes what had to be accepted as it is.
+    fn note_unchecked(&self, what: &str, schema: &str) {
+        let tool = &self.tool;
+        self.server.note_problem(format!("tool \"{tool}\": checking {what} against its {schema} would take too long"));
     }
 
     /// Calls the server. `usage` gets what it spent on the model meanwhile.

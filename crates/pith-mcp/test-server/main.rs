@@ -94,6 +94,17 @@ fn read(uri: &str) -> Result<Value, (i32, String)> {
     }
 }
 
+/// A small schema that is endless to check: each of its references refers on four times.
+fn multiplying() -> Value {
+    let level = |level: usize| {
+        let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
+        (format!("d{level}"), json!({"anyOf": [next, next, next, next]}))
+    };
+    let mut levels: serde_json::Map<String, Value> = (0..40).map(level).collect();
+    levels.insert("d40".to_owned(), json!({"type": "string"}));
+    json!({"$defs": levels, "type": "object", "$ref": "#/$defs/d0"})
+}
+
 struct Server {
     behaviour: String,
     log: Option<String>,
@@ -170,6 +181,9 @@ impl Server {
         let version = if self.behaviour == "future" { "2999-01-01" } else { LEGACY };
         Some(match method {
             "initialize" if self.is_modern() => Err((-32601, "no initialize here".to_owned())),
+            "initialize" if self.behaviour == "unlicensed" => Err((-32000, "license expired".to_owned())),
+            "initialize" if self.behaviour == "numbered" => Ok(json!({"protocolVersion": 7, "capabilities": null})),
+            "initialize" if self.behaviour == "versionless" => Ok(json!({})),
             "initialize" => Ok(json!({
                 "protocolVersion": version, "capabilities":
                     {"tools": {"listChanged": true}, "prompts": {"listChanged": true}, "resources": {}, "logging": {}},
@@ -179,6 +193,10 @@ impl Server {
                 "supportedVersions": [MODERN], "capabilities": {"tools": {"listChanged": true}}, "resultType": "complete",
                 "serverInfo": {"name": "test", "version": "1"}, "ttlMs": 0, "cacheScope": "private",
             })),
+            "tools/list" if self.behaviour == "falls" || (self.behaviour == "stumbles" && self.is_first_run()) => {
+                std::process::exit(7)
+            }
+            "tools/list" if self.behaviour == "listless" => return None,
             "tools/list" => Ok(self.tools(message)),
             "prompts/list" if self.behaviour == "odd" => Err((-32601, "not today".to_owned())),
             "prompts/list" if self.has_news => Ok(json!({"prompts": [{"name": "weather"}, {"name": "news"}]})),
@@ -231,6 +249,9 @@ impl Server {
         }
         if self.behaviour == "endless" {
             return json!({"tools": [tool(&format!("page-{}", self.n_lists))], "nextCursor": self.n_lists.to_string()});
+        }
+        if self.behaviour == "multiplies" {
+            return json!({"tools": [{"name": "typed", "inputSchema": multiplying(), "outputSchema": multiplying()}]});
         }
         let names =
             ["echo", "environment", "slow", "die", "flood", "fail", "odd", "grow", "ask", "sample", "request", "leave"];

@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use pith_ai::{SseDecoder, WebResponse};
 
-use super::target::Fault;
+use super::target::{Fault, Target};
 use crate::stdio::MAX_LINE;
 
 /// Servers that want a reader back sooner are not asked more often.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+
+/// How much of a stream is kept to be quoted: more than is shown, because secrets in it are looked for first.
+const KEPT_BEGINNING: usize = 4096;
 
 /// One event.
 pub struct Event {
@@ -34,17 +37,32 @@ pub struct Events {
     waiting: VecDeque<Event>,
     place: Place,
     is_over: bool,
+    /// The first bytes of the stream.
+    beginning: Vec<u8>,
 }
 
 impl Events {
     /// Reads a stream that goes on at a place, or begins.
     pub fn of(response: WebResponse, place: Place) -> Self {
-        Events { response, decoder: SseDecoder::with_limit(MAX_LINE), waiting: VecDeque::new(), place, is_over: false }
+        Events {
+            response,
+            decoder: SseDecoder::with_limit(MAX_LINE),
+            waiting: VecDeque::new(),
+            place,
+            is_over: false,
+            beginning: Vec::new(),
+        }
     }
 
     /// Where the stream goes on if it was cut here.
     pub fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// Says of what kind the stream was that has ended too early.
+    pub fn end(&self, before: &str, target: &Target) -> Fault {
+        let (status, beginning) = (self.response.status, target.quoted(&self.beginning));
+        Fault::Unusable(format!("answered {status} and ended its stream before {before}{beginning}"))
     }
 
     /// Returns the next event that has data, nothing at the end.
@@ -58,6 +76,8 @@ impl Events {
             };
             match chunk {
                 Some(bytes) => {
+                    let n_missing = KEPT_BEGINNING.saturating_sub(self.beginning.len()).min(bytes.len());
+                    self.beginning.extend_from_slice(&bytes[..n_missing]);
                     if self.decoder.push(&bytes, &mut keep).is_err() {
                         return Err(Fault::Unusable(format!("sent an event longer than {} MiB", MAX_LINE >> 20)));
                     }

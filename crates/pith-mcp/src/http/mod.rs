@@ -11,12 +11,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, serve_client_with_lifecycle};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Protocol, ServerConfig};
 use crate::handler::Handler;
-use crate::handshake::{Era, Refusal, Service, known_version, modern_era, said};
+use crate::handshake::{Era, Refusal, Service, is_unknown_method, known_version, modern_era, said};
 use crate::state::{Failure, State};
 
 pub use target::{Fault, Target, TargetRequest, header};
@@ -49,6 +49,11 @@ impl Session {
     pub fn sign_in_wanted(&self, config: &ServerConfig) -> Option<Failure> {
         let why = self.sign_in_wanted.get()?;
         Some(Failure::needs_auth(with_advice(why, config)))
+    }
+
+    /// Whether it uses the transport of 2024-11-05.
+    pub fn is_sse(&self) -> bool {
+        self.shared.state().endpoint.is_some()
     }
 
     /// Waits until the session has ended or was left; it may never be.
@@ -91,28 +96,50 @@ pub async fn connect(
     let ways: &[Way] = match config.protocol {
         _ if is_sse => &[Way::Sse],
         Protocol::Modern => &[Way::Modern],
+        Protocol::Legacy if last == Some(Era::Sse) => &[Way::Sse, Way::Legacy],
         Protocol::Legacy => &[Way::Legacy, Way::Sse],
+        Protocol::Auto if last == Some(Era::Sse) => &[Way::Sse, Way::Modern, Way::Legacy],
         Protocol::Auto if last == Some(Era::Older) => &[Way::Legacy, Way::Modern, Way::Sse],
         // A server of the older era refuses the newer one at once over HTTP.
         Protocol::Auto => &[Way::Modern, Way::Legacy, Way::Sse],
     };
     let target = Arc::new(target);
+    let began = Instant::now();
     let trying = async {
-        let mut refusal = None;
+        let mut refusal: Option<Attempt> = None;
         for way in ways {
-            match open(*way, &target, handler()).await {
-                Ok(connected) => return Ok(connected),
-                // A server that has learned the newer era may have forgotten the older one.
-                Err(attempt) if *way == Way::Legacy && ways.contains(&Way::Modern) && attempt.was_answered() => {
-                    refusal = Some(attempt.failure);
+            let is_guess = match way {
+                Way::Modern => last != Some(Era::Newer),
+                Way::Sse => true,
+                Way::Legacy => false,
+            };
+            let share = config.startup_timeout.saturating_sub(began.elapsed()) / 2;
+            let opening = open(*way, &target, handler());
+            // A server that knows nothing of a way may not even refuse it; time is left for the next one.
+            let opened = match ways.last() {
+                Some(last_way) if is_guess && last_way != way => {
+                    timeout(share, opening).await.unwrap_or_else(|_| Err(Attempt::silent(*way, share)))
                 }
-                Err(attempt) if !attempt.leaves(*way) => return Err(attempt.failure),
+                _ => opening.await,
+            };
+            let attempt = match opened {
+                Ok(connected) => return Ok(connected),
+                Err(attempt) => attempt,
+            };
+            // A server that has learned the newer era may have forgotten the older one.
+            let is_other_era = *way == Way::Legacy && ways.contains(&Way::Modern) && attempt.was_answered();
+            let leaves = is_other_era || attempt.leaves(*way);
+            refusal = match refusal {
                 // What the older transport says to a server that never had it explains nothing.
-                Err(attempt) if *way == Way::Sse && refusal.is_some() => drop(attempt),
-                Err(attempt) => refusal = Some(attempt.failure),
+                Some(earlier) if *way == Way::Sse && leaves => Some(earlier),
+                Some(earlier) if attempt.says_less_than(&earlier) => Some(earlier),
+                _ => Some(attempt),
+            };
+            if !leaves {
+                break;
             }
         }
-        Err(refusal.unwrap_or_else(|| Failure::failed("cannot be reached in any way")))
+        Err(refusal.map_or_else(|| Failure::failed("cannot be reached in any way"), |attempt| attempt.failure))
     };
     let tried = timeout(config.startup_timeout, trying).await;
     let limit = config.startup_timeout.as_secs_f64();
@@ -136,9 +163,44 @@ fn with_advice(why: &str, config: &ServerConfig) -> String {
 struct Attempt {
     failure: Failure,
     fault: Option<Fault>,
+    answer: Answer,
+}
+
+/// What a server has answered to a handshake that failed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// That it does not know this kind of handshake.
+    UnknownMethod,
+    /// Versions that pith does not know.
+    OtherVersions,
+    /// Something else, or nothing.
+    Other,
+}
+
+impl Answer {
+    fn of(error: &ClientInitializeError) -> Self {
+        match error {
+            error if is_unknown_method(error) => Answer::UnknownMethod,
+            ClientInitializeError::NoCompatibleProtocolVersion { .. } => Answer::OtherVersions,
+            _ => Answer::Other,
+        }
+    }
 }
 
 impl Attempt {
+    /// An attempt that got no answer in its share of the time.
+    fn silent(way: Way, share: Duration) -> Self {
+        let what = if way == Way::Modern { "server/discover" } else { "with a stream" };
+        let failure = Failure::failed(format!("did not answer {what} within {:.0} s", share.as_secs_f64()));
+        Attempt { failure, fault: None, answer: Answer::Other }
+    }
+
+    /// Whether an earlier attempt explains better why the server cannot be used.
+    fn says_less_than(&self, earlier: &Attempt) -> bool {
+        let is_answer = self.failure.state != State::NeedsAuth;
+        is_answer && (self.answer == Answer::UnknownMethod || earlier.answer == Answer::OtherVersions)
+    }
+
     /// Whether the server has said no, which it may not say to the other era.
     fn was_answered(&self) -> bool {
         self.fault.is_none() && self.failure.state != State::NeedsAuth
@@ -164,14 +226,16 @@ async fn open(way: Way, target: &Arc<Target>, handler: Handler) -> Result<(Servi
     if way == Way::Sse
         && let Err(fault) = shared.listen_for_endpoint().await
     {
-        return Err(Attempt { failure: failure(&fault), fault: Some(fault) });
+        return Err(Attempt { failure: failure(&fault), fault: Some(fault), answer: Answer::Other });
     }
     let mode = if way == Way::Modern { modern_era() } else { ClientLifecycleMode::Initialize };
     let served = serve_client_with_lifecycle(handler, transport, mode).await;
     let failed = match served {
         Ok(service) => match known_version(service) {
             Ok(service) => return Ok((service, Session::new(shared))),
-            Err(Refusal::Said(why) | Refusal::Lost(why)) => Attempt { failure: Failure::failed(why), fault: None },
+            Err(Refusal::Said(why) | Refusal::Lost(why)) => {
+                Attempt { failure: Failure::failed(why), fault: None, answer: Answer::OtherVersions }
+            }
         },
         Err(error) => {
             let fault = shared.take_fault();
@@ -179,7 +243,7 @@ async fn open(way: Way, target: &Arc<Target>, handler: Handler) -> Result<(Servi
                 (Some(fault), ClientInitializeError::TransportError { .. }) => failure(fault),
                 _ => Failure::failed(said(&error)),
             };
-            Attempt { failure, fault }
+            Attempt { failure, fault, answer: Answer::of(&error) }
         }
     };
     shared.closed.cancel();

@@ -35,7 +35,7 @@ impl Shared {
                     }
                     continue;
                 }
-                Ok(None) => Fault::Unusable("ended its stream before the answer".to_owned()),
+                Ok(None) => events.end("the answer", &self.target),
                 Err(fault @ Fault::Unreachable(_)) => fault,
                 Err(fault) => return Err(fault),
             };
@@ -120,7 +120,7 @@ impl Shared {
                     break;
                 }
                 Some(_) => {}
-                None => return Err(Fault::Unusable("ended its stream before it named an endpoint".to_owned())),
+                None => return Err(events.end("it named an endpoint", &self.target)),
             }
         }
         let shared = self.clone();

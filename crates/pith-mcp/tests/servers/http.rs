@@ -92,7 +92,11 @@ async fn answers_that_are_none_fail_the_call_and_are_quoted() {
     for (kind, why) in [
         (Kind::Accepts, "s: answered 202 with no type"),
         (Kind::NoType, "s: answered 200 with no type: some words"),
-        (Kind::CutStream, "s: ended its stream before the answer"),
+        (
+            Kind::CutStream,
+            "s: answered 200 and ended its stream before the answer: data: \
+             {\"jsonrpc\":\"2.0\",\"method\":\"notifications/none\"}",
+        ),
         (Kind::Huge, "s: sent an event longer than 16 MiB"),
     ] {
         let server = HttpServer::start(kind).await;
@@ -120,6 +124,10 @@ async fn addresses_that_are_no_servers_say_why() {
     let away = "sends requests on to http://127.0.0.1:1, which pith does not follow";
     check(Kind::MovesAway, json!({}), State::Failed, away).await;
     check(Kind::Circles, json!({}), State::Failed, "sent the request on more than 3 times").await;
+    let future = "speaks 2027-01-01, pith knows 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28";
+    check(Kind::Future, json!({}), State::Failed, future).await;
+    let unlicensed = "refused the handshake: license expired (-32000)";
+    check(Kind::Unlicensed, json!({}), State::Failed, unlicensed).await;
     let sign_in = "wants a sign-in (401): pith mcp login s";
     check(Kind::Guarded, json!({}), State::NeedsAuth, sign_in).await;
     let refused = "wants a sign-in (401): the credentials of its entry were refused";
@@ -267,6 +275,39 @@ async fn what_a_server_spoke_last_is_tried_first() {
     bench.connect().await;
     assert_eq!((bench.state(), handshakes(&server).len()), (State::Ready, 3));
     assert_eq!(handshakes(&server)[2], "POST /mcp initialize");
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn the_old_transport_is_remembered() {
+    let server = HttpServer::start(Kind::Sse).await;
+    let bench = server.bench(json!({}));
+    bench.connect().await;
+    assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
+    bench.servers.find("s").expect("configured").stop().await;
+    let before = server.log().len();
+    bench.connect().await;
+    assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
+    assert_eq!(server.log()[before..before + 2], ["GET /mcp ", "POST /messages initialize"]);
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_on_the_newer_era_is_asked_in_the_older_one() {
+    let server = HttpServer::start(Kind::Hangs).await;
+    let bench = server.bench(json!({"startupTimeoutMs": 600_000}));
+    let connecting = async {
+        bench.connect().await;
+        assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
+    };
+    let waiting = async {
+        server.wait_for("server/discover").await;
+        tokio::time::pause();
+        tokio::time::advance(std::time::Duration::from_secs(301)).await;
+        tokio::time::resume();
+    };
+    tokio::join!(connecting, waiting);
+    assert_eq!(server.log()[..2], ["POST /mcp server/discover", "POST /mcp initialize"]);
     bench.servers.close().await;
 }
 

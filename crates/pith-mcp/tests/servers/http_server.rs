@@ -42,6 +42,12 @@ pub enum Kind {
     Huge,
     /// 503 to every request that it has not seen before.
     Busy,
+    /// Of a later era, which pith does not know.
+    Future,
+    /// Leaves requests of the newer era without an answer.
+    Hangs,
+    /// Refuses every handshake of the older era, and does not know the newer one.
+    Unlicensed,
 }
 
 pub struct Request {
@@ -207,6 +213,7 @@ impl HttpServer {
             (Kind::Busy, _) if called != "server/discover" && called != "initialize" && self.is_new(called) => {
                 full(writer, "503 Service Unavailable", "text/plain", "come back later").await
             }
+            (Kind::Hangs, _) if called == "server/discover" => std::future::pending().await,
             (Kind::Accepts, _) if called == "tools/call" => head(writer, "202 Accepted", &["content-length: 0"]).await,
             (Kind::NoType, _) if called == "tools/call" => full(writer, "200 OK", "", "some words").await,
             (Kind::Huge, _) if called == "tools/call" => {
@@ -284,13 +291,20 @@ impl HttpServer {
         let id = &request.body["id"];
         let tool = |name: &str| json!({"name": name, "inputSchema": {"properties": {"text": {"type": "string", "x-mcp-header": "Text"}}}});
         let result = match called {
-            "initialize" if matches!(self.kind, Kind::Modern | Kind::Tells) => Value::Null,
+            "initialize" if matches!(self.kind, Kind::Modern | Kind::Tells | Kind::Future) => Value::Null,
+            "initialize" if self.kind == Kind::Unlicensed => {
+                let error = json!({"code": -32000, "message": "license expired"});
+                return json!({"jsonrpc": "2.0", "id": id, "error": error});
+            }
             "initialize" => {
                 json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "resources": {}}})
             }
             "server/discover" if self.kind == Kind::Tells => json!({
                 "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": true}},
                 "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}),
+            "server/discover" if self.kind == Kind::Future => {
+                json!({"supportedVersions": ["2027-01-01"], "capabilities": {}})
+            }
             "server/discover" if self.kind == Kind::Modern => json!({
                 "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete",
                 "ttlMs": 0, "cacheScope": "private", "serverInfo": {"name": "test", "version": "1"}}),

@@ -186,3 +186,32 @@ async fn a_server_that_somebody_ends_while_it_starts_is_not_started_again() {
     assert_eq!((bench.state(), server.snapshot().n_restarts), (State::Idle, 0));
     bench.servers.close().await;
 }
+
+#[tokio::test]
+async fn a_server_that_dies_while_it_lists_its_tools_is_started_once_more() {
+    for (behaviour, state, error) in
+        [("stumbles", State::Ready, ""), ("falls", State::Failed, "its tools cannot be listed: ended with exit code 7")]
+    {
+        let bench = Bench::with(behaviour);
+        bench.connect().await;
+        assert_eq!((bench.state(), &*bench.error()), (state, error), "{behaviour}");
+        assert_eq!(bench.log().matches("\"initialize\"").count(), 2, "{behaviour}");
+        assert_eq!(bench.servers.find("s").expect("configured").snapshot().n_restarts, 1, "{behaviour}");
+        bench.servers.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_never_lists_its_tools_fails_after_its_time() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut listless = entry(directory.path(), "listless");
+    listless["requestTimeoutMs"] = json!(3_600_000);
+    listless["startupTimeoutMs"] = json!(2000);
+    let bench = Bench::in_directory(directory, json!({ "s": listless }));
+    bench.connect().await;
+    assert_eq!(bench.state(), State::Failed);
+    // On a slow machine even the handshake may take longer.
+    let errors = ["its tools cannot be listed within 2 s", "did not answer within 2 s"];
+    assert!(errors.contains(&&*bench.error()), "{}", bench.error());
+    bench.servers.close().await;
+}

@@ -83,6 +83,9 @@ async fn a_server_that_cannot_be_used_says_why() {
     check("dies", "ended with exit code 3; it wrote: cannot find the database at [redacted]").await;
     check("talks", "does not speak MCP").await;
     check("future", "speaks 2999-01-01, pith knows 2024-11-05, ").await;
+    check("numbered", "speaks 7, pith knows 2024-11-05, ").await;
+    check("versionless", "speaks no version, pith knows 2024-11-05, ").await;
+    check("unlicensed", "refused the handshake: license expired (-32000)").await;
 }
 
 #[tokio::test]
@@ -358,6 +361,21 @@ async fn arguments_and_results_are_checked_against_the_schemas_of_the_server() {
     assert_eq!((text(&output), output.is_error), (r#"{"n":"one"}"#, false));
     let noted = problems().pop().expect("noted");
     assert!(noted.starts_with("tool \"typed\": structuredContent does not fit its outputSchema: n: "), "{noted}");
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn schemas_that_would_take_for_ever_are_not_checked_against() {
+    let bench = Bench::with("multiplies");
+    bench.connect().await;
+    let tool = bench.tool("mcp__s__typed");
+    let arguments = json!({"a": 1});
+    assert!(ArgumentSchema::of(&*tool).check("typed", arguments.as_object().expect("an object")).is_ok());
+    assert_eq!(text(&bench.call("typed", arguments).await), r#"{"n":1}"#);
+    let unchecked = |what: &str| format!("tool \"typed\": checking {what} would take too long");
+    let expected =
+        [unchecked("its arguments against its inputSchema"), unchecked("structuredContent against its outputSchema")];
+    assert_eq!(bench.servers.find("s").expect("configured").snapshot().problems, expected);
     bench.servers.close().await;
 }
 
