@@ -166,6 +166,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         sandboxes,
         additional_roots,
         is_offline: cli.offline,
+        mutations: shared.mutations.clone(),
     };
     Ok(OpenedSession {
         cli,

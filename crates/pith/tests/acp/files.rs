@@ -102,6 +102,30 @@ fn edits_change_the_buffer() {
 }
 
 #[test]
+fn two_sessions_that_edit_one_file_keep_each_others_changes() {
+    let turns = [edit("a.txt", "one", "1"), edit("a.txt", "two", "2"), Turn::text("done"), Turn::text("done")];
+    let mut editor = editor(both(), turns);
+    editor.home.write_file("a.txt", "one\ntwo\n");
+    let (first, second) = (editor.new_session(), editor.new_session());
+    let one = editor.send_prompt(&first, "edit");
+    let reading = editor.asked("fs/read_text_file");
+    let two = editor.send_prompt(&second, "edit, too");
+    // By then the second call has its place in the queue, or has asked for the file as it was.
+    let is_second = |frame: &Value| frame["params"]["sessionId"] == second.as_str();
+    editor.host.wait(|frame| is_second(frame) && frame["params"]["update"]["status"] == "in_progress");
+    editor.reply(&reading, json!({"content": "one\ntwo\n"}));
+    let params = editor.serve("fs/write_text_file", "a.txt", json!({}));
+    assert_eq!(params["content"], "1\ntwo\n");
+    let params = editor.serve("fs/read_text_file", "a.txt", json!({"content": "1\ntwo\n"}));
+    assert_eq!(params["sessionId"], second.as_str());
+    let params = editor.serve("fs/write_text_file", "a.txt", json!({}));
+    assert_eq!(params["content"], "1\n2\n");
+    editor.result(one);
+    editor.result(two);
+    editor.finish();
+}
+
+#[test]
 fn a_saved_write_needs_no_remark() {
     let turns = [Turn::call("write", json!({"path": "deep/b.txt", "content": "text\n"})), Turn::text("done")];
     let mut editor = editor(both(), turns);
