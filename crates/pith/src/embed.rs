@@ -7,6 +7,7 @@
 use std::io::{Read, Write};
 use std::path::PathBuf;
 
+use pith_ai::select::Defaults;
 use pith_config::Environment;
 use pith_resources::HOST_ANSWER_LIMIT;
 use pith_session::{Session, SessionExit};
@@ -62,6 +63,7 @@ impl Embedded {
             cwd: self.cwd,
             environment,
             arguments: cli,
+            defaults: Defaults::default(),
             dialect,
             mode: pith_ext::Mode::Rpc,
             ask: None,

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use pith_acp::acp::{ContentBlock, Error, McpServer, Meta, SystemPrompt, SystemPromptMode};
 use pith_acp::error::{internal, invalid_params};
+use pith_acp::options::Choices;
+use pith_ai::select::Defaults;
 use pith_config::{AgentDir, Environment, settings};
 use pith_protocol::ThinkingLevel;
 use pith_resources::PromptText;
@@ -64,6 +66,8 @@ impl Launch {
     pub fn request(&self, wanted: Wanted, which: Which<'_>) -> Result<OpenRequest, Error> {
         let cwd = directory("cwd", &wanted.cwd)?;
         let mut cli = self.cli.clone();
+        // What its user has chosen in a session outlasts the flags of an editor's configuration.
+        cli.permissions.mode_is_default = true;
         match which {
             Which::New => {}
             Which::Saved(path) => cli.sessions.open = Some(path.to_string_lossy().into_owned()),
@@ -82,11 +86,12 @@ impl Launch {
             Some(prompt) => set_system_prompt(&mut cli, &prompt)?,
             None => set_older_system_prompt(&mut cli, wanted.meta.as_ref())?,
         }
-        set_own(&mut cli, wanted.meta.as_ref())?;
+        let defaults = set_own(&mut cli, wanted.meta.as_ref())?;
         Ok(OpenRequest {
             cwd,
             environment: self.environment.clone(),
             arguments: cli,
+            defaults,
             dialect: self.dialect,
             // Extensions know no other word for a program at the other end.
             mode: pith_ext::Mode::Rpc,
@@ -154,9 +159,10 @@ fn set_older_system_prompt(cli: &mut Cli, meta: Option<&Meta>) -> Result<(), Err
     Ok(())
 }
 
-/// What `_meta.pith` may say of a new session.
-fn set_own(cli: &mut Cli, meta: Option<&Meta>) -> Result<(), Error> {
-    let Some(own) = meta.and_then(|meta| meta.get("pith")) else { return Ok(()) };
+/// Takes what `_meta.pith` says of a session; returns which flags it leaves to be defaults.
+fn set_own(cli: &mut Cli, meta: Option<&Meta>) -> Result<Defaults, Error> {
+    let mut defaults = Defaults { model: true, thinking: true };
+    let Some(own) = meta.and_then(|meta| meta.get("pith")) else { return Ok(defaults) };
     let text = |key: &str| match own.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -165,11 +171,13 @@ fn set_own(cli: &mut Cli, meta: Option<&Meta>) -> Result<(), Error> {
     if let Some(model) = text("model")? {
         cli.model = Some(model);
         cli.provider = None;
+        defaults.model = false;
     }
     if let Some(word) = text("thinkingLevel")? {
         let level = ThinkingLevel::parse(&word);
         let field = "_meta.pith.thinkingLevel";
         cli.thinking = Some(level.ok_or_else(|| invalid_params(field, format!("Unknown thinking level: {word}")))?);
+        defaults.thinking = false;
     }
     if let Some(name) = text("name")? {
         cli.name = Some(name);
@@ -179,7 +187,7 @@ fn set_own(cli: &mut Cli, meta: Option<&Meta>) -> Result<(), Error> {
             .map_err(|_| invalid_params("_meta.pith.tools", "_meta.pith.tools must be a list of names"))?;
         cli.tools = Some(names);
     }
-    Ok(())
+    Ok(defaults)
 }
 
 /// Why a session could not be opened.

@@ -85,6 +85,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         cwd,
         environment,
         arguments: cli,
+        defaults,
         dialect,
         mode,
         ask,
@@ -149,10 +150,11 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     let scripts = scripts(&cli, &registry)?;
     let client =
         Providers::with_clients(registry.clone(), client_options(&files.settings, &registry), scripts, clients);
-    let start = choose_model(&cli, &registry, &files.settings, &store, &mut loader, &extension_flags).await?;
+    let start = choose_model(&cli, defaults, &registry, &files.settings, &store, &mut loader, &extension_flags).await?;
     let running = loader.into_running();
     let recorded = store.settings().thinking_level.as_deref().and_then(ThinkingLevel::parse);
-    if store.n_messages() > 0 && cli.thinking.is_some() && recorded != Some(start.thinking) {
+    let is_kept = recorded.is_some() && defaults.thinking;
+    if store.n_messages() > 0 && cli.thinking.is_some() && !is_kept && recorded != Some(start.thinking) {
         store.append_thinking_level(start.thinking);
     }
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));

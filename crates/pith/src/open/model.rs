@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use pith_ai::scripted::{self, SCRIPTED, TOUR};
-use pith_ai::select::{self, Recorded, Start, Wanted};
+use pith_ai::select::{self, Defaults, Recorded, Start, Wanted};
 use pith_ai::{Registry, Scripts, Visibility};
 use pith_config::settings::Settings;
 use pith_protocol::ThinkingLevel;
@@ -19,6 +19,7 @@ const SCRIPT_FILE: &str = "file";
 /// Selects the model a session starts with; waits for extensions only if one of them may provide it.
 pub(super) async fn choose_model(
     cli: &Cli,
+    defaults: Defaults,
     registry: &Registry,
     settings: &Settings,
     store: &SessionStore,
@@ -33,6 +34,8 @@ pub(super) async fn choose_model(
         scope: &scope,
         thinking: cli.thinking,
         api_key: cli.api_key.as_deref(),
+        // A script is named to be played.
+        defaults: Defaults { model: defaults.model && cli.script.is_none(), ..defaults },
     };
     let recorded = store.settings();
     let recorded = Recorded {
