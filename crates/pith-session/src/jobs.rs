@@ -24,6 +24,7 @@ use crate::extensions::RefreshedModels;
 use crate::limits::RepeatAnswer;
 use crate::mcp::{McpPage, McpReply};
 use crate::replace::OpenedFile;
+use crate::project::TrustTurn;
 use crate::reply::Reply;
 
 /// The owner of a task.
@@ -66,6 +67,8 @@ pub(crate) enum JobEnd {
     TodoDue(String),
     /// The host has not answered in time whether the project may be trusted.
     TrustUnanswered,
+    /// Another session no longer asks whether the project may be trusted.
+    TrustTurn(Box<TrustTurn>),
     /// The time for an answer whether a call may run is over.
     PermissionOverdue(String),
     /// A session file was read.

@@ -11,7 +11,7 @@ use pith_resources::{
     GatedResources, PackageResources, Question, ResourceOptions, Resources, Scope, TrustFile, TrustInputs, Verdict,
     decide,
 };
-use pith_session::{Contributed, ProjectFiles, SessionOptions, StreamRules};
+use pith_session::{Contributed, OpenQuestion, ProjectFiles, SessionOptions, StreamRules};
 
 use crate::cli::Cli;
 use crate::packages::{self, Package, PackageDirs};
@@ -31,8 +31,6 @@ pub struct Project {
     ask: Option<Ask>,
     /// Valid for the life of the process.
     trust_decisions: TrustDecisions,
-    /// Questions about trust that could not be asked yet.
-    questions: HashMap<PathBuf, Question>,
     /// `--extension`; a directory may contain skills and templates too.
     extensions: Vec<String>,
     /// Whether stream rules are read.
@@ -41,7 +39,10 @@ pub struct Project {
 
 /// Which directories are trusted, as far as that was decided. Shared by the sessions of a process.
 #[derive(Clone, Default)]
-pub struct TrustDecisions(Arc<Mutex<HashMap<PathBuf, bool>>>);
+pub struct TrustDecisions(Arc<Mutex<HashMap<PathBuf, bool>>>, OpenQuestions);
+
+/// Questions about trust that nobody has answered, by directory.
+type OpenQuestions = Arc<Mutex<HashMap<PathBuf, OpenQuestion>>>;
 
 impl TrustDecisions {
     fn of(&self, cwd: &Path) -> Option<bool> {
@@ -50,6 +51,17 @@ impl TrustDecisions {
 
     fn decide(&self, cwd: &Path, is_trusted: bool) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(cwd.to_owned(), is_trusted);
+    }
+
+    /// The question about a directory, if it has to be asked.
+    fn question(&self, cwd: &Path) -> Option<OpenQuestion> {
+        let mut questions = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        questions.retain(|_, question| !question.is_answered());
+        questions.get(cwd).cloned()
+    }
+
+    fn ask_later(&self, cwd: &Path, question: Question) {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner).insert(cwd.to_owned(), OpenQuestion::new(question));
     }
 }
 
@@ -91,7 +103,6 @@ impl Project {
             flags,
             ask,
             trust_decisions: TrustDecisions::default(),
-            questions: HashMap::new(),
             extensions: cli.extensions.clone(),
             has_rules: false,
         }
@@ -164,7 +175,7 @@ impl Project {
     ) -> ProjectFiles {
         let LoadedSettings { settings, diagnostics } = loaded;
         let resources = self.load(cwd, &settings, contributed);
-        let question = self.questions.get(cwd).cloned();
+        let question = self.trust_decisions.question(cwd);
         let is_trusted = self.trusts(cwd);
         let options = options(&settings);
         let rules = self.rules(cwd, is_trusted);
@@ -226,7 +237,6 @@ impl Project {
     /// Trusts a directory for the life of the process.
     pub fn trust(&mut self, cwd: &Path) {
         self.trust_decisions.decide(cwd, true);
-        self.questions.remove(cwd);
     }
 
     /// Returns what was decided about a directory whose settings have been read.
@@ -284,7 +294,7 @@ impl Project {
             Verdict::Trusted => true,
             Verdict::Untrusted => false,
             Verdict::Ask if self.ask.is_none() => {
-                self.questions.insert(cwd.to_owned(), gated.question(cwd));
+                self.trust_decisions.ask_later(cwd, gated.question(cwd));
                 false
             }
             Verdict::Ask => self.ask_and_save(cwd, gated, &file, problems),

@@ -16,4 +16,5 @@ mod servers;
 mod sessions;
 mod support;
 mod terminals;
+mod trust;
 mod updates;
