@@ -69,7 +69,8 @@ impl RequestId {
         let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         (is_integer || text.starts_with('"') || text == "null").then(|| {
             // A lone surrogate means nothing else than what is written.
-            let meant = serde_json::from_str::<String>(text).map_or_else(|_| text.to_owned(), |text| json::to_string(&text));
+            let meant =
+                serde_json::from_str::<String>(text).map_or_else(|_| text.to_owned(), |text| json::to_string(&text));
             RequestId { written: text.to_owned(), meant }
         })
     }

@@ -23,8 +23,8 @@ use crate::compaction::{Summary, SummaryFailure};
 use crate::extensions::RefreshedModels;
 use crate::limits::RepeatAnswer;
 use crate::mcp::{McpPage, McpReply};
-use crate::replace::OpenedFile;
 use crate::project::TrustTurn;
+use crate::replace::OpenedFile;
 use crate::reply::Reply;
 
 /// The owner of a task.

@@ -78,7 +78,8 @@ pub fn start(
     let Some(choice) = choice else { return Ok(Start { scope, warnings, ..Start::default() }) };
     warnings.extend(choice.warning);
     let kept = recorded.and_then(|recorded| recorded.thinking).filter(|_| wanted.defaults.thinking);
-    let level = kept.or(wanted.thinking).or(choice.level).unwrap_or_else(|| usual_level(&choice.model, settings, recorded));
+    let level =
+        kept.or(wanted.thinking).or(choice.level).unwrap_or_else(|| usual_level(&choice.model, settings, recorded));
     let mut model = choice.model;
     if choice.is_custom && wanted.thinking.is_some_and(|level| level != ThinkingLevel::Off) {
         // The model has no description; a user who asks it to think knows that it can.

@@ -78,7 +78,8 @@ impl Session {
             Ok(turn) => self.ask_about_trust(question, turn),
             Err(TryAcquireError::Closed) => self.adopt_trust(),
             Err(TryAcquireError::NoPermits) => {
-                let wait = async { JobEnd::TrustTurn(Box::new(TrustTurn { question, turn: turn.acquire_owned().await })) };
+                let wait =
+                    async { JobEnd::TrustTurn(Box::new(TrustTurn { question, turn: turn.acquire_owned().await })) };
                 self.project.trust = TrustQuestion::Waiting(self.jobs.spawn(Job::Background, wait));
             }
         }

@@ -272,7 +272,7 @@ impl Agent {
     }
 
     async fn set_config_option(self: Rc<Self>, params: Value) -> Result<SetSessionConfigOptionResponse, Error> {
-        let request: SetSessionConfigOptionRequest = params::read(params)?;
+        let request: SetSessionConfigOptionRequest = params::read_option(params)?;
         let conversation = self.conversation(&request.session_id)?;
         let options = conversation.change(|choices| choices.change(&request.config_id.0, &request.value)).await?;
         conversation.note_options(&options);
@@ -282,7 +282,10 @@ impl Agent {
     async fn set_model(self: Rc<Self>, params: Value) -> Result<Value, Error> {
         let SetModelRequest { session_id, model_id } = params::read(params)?;
         let conversation = self.conversation(&session_id)?;
-        conversation.change(|choices| choices.model_change(&model_id)).await?;
+        let change = |choices: &Choices| {
+            choices.model_change(&model_id).map_err(|error| error.data(json!({"field": "modelId"})))
+        };
+        conversation.change(change).await?;
         // Its answer has no room for the options.
         conversation.tell_options().await;
         Ok(json!({}))

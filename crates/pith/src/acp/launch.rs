@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::cli::Cli;
 use crate::dialect::Dialect;
-use crate::open::{OpenRequest, agent_dir};
+use crate::open::{OpenRequest, WrongModel, agent_dir};
 use crate::sessions::places;
 
 /// What all sessions of this process begin with.
@@ -38,6 +38,13 @@ pub struct Wanted {
     pub mcp_servers: Vec<McpServer>,
     pub system_prompt: Option<SystemPrompt>,
     pub meta: Option<Meta>,
+}
+
+impl Wanted {
+    /// What `_meta.pith` says.
+    fn own(&self) -> Option<&Value> {
+        self.meta.as_ref()?.get("pith")
+    }
 }
 
 /// Which session is opened.
@@ -86,7 +93,7 @@ impl Launch {
             Some(prompt) => set_system_prompt(&mut cli, &prompt)?,
             None => set_older_system_prompt(&mut cli, wanted.meta.as_ref())?,
         }
-        let defaults = set_own(&mut cli, wanted.meta.as_ref())?;
+        let defaults = set_own(&mut cli, wanted.own())?;
         Ok(OpenRequest {
             cwd,
             environment: self.environment.clone(),
@@ -139,7 +146,8 @@ fn set_system_prompt(cli: &mut Cli, prompt: &SystemPrompt) -> Result<(), Error> 
         SystemPromptMode::Append => cli.append_system_prompt.push(PromptText::Literal(text)),
         SystemPromptMode::Override => cli.system_prompt = Some(PromptText::Literal(text)),
         other => {
-            let why = format!("Unknown mode of the system prompt: {other:?}. There are: append, override");
+            let word = pith_protocol::json::to_string(other);
+            let why = format!("Unknown mode of the system prompt: {word}. There are: append, override");
             return Err(invalid_params("systemPrompt.mode", why));
         }
     }
@@ -150,6 +158,7 @@ fn set_system_prompt(cli: &mut Cli, prompt: &SystemPrompt) -> Result<(), Error> 
 fn set_older_system_prompt(cli: &mut Cli, meta: Option<&Meta>) -> Result<(), Error> {
     let Some(value) = meta.and_then(|meta| meta.get("systemPrompt")) else { return Ok(()) };
     match (value, value.get("append")) {
+        (Value::Null, _) => {}
         (Value::String(text), _) => cli.system_prompt = Some(PromptText::Literal(text.clone())),
         (_, Some(Value::String(text))) => cli.append_system_prompt.push(PromptText::Literal(text.clone())),
         _ => {
@@ -160,9 +169,9 @@ fn set_older_system_prompt(cli: &mut Cli, meta: Option<&Meta>) -> Result<(), Err
 }
 
 /// Takes what `_meta.pith` says of a session; returns which flags it leaves to be defaults.
-fn set_own(cli: &mut Cli, meta: Option<&Meta>) -> Result<Defaults, Error> {
+fn set_own(cli: &mut Cli, own: Option<&Value>) -> Result<Defaults, Error> {
     let mut defaults = Defaults { model: true, thinking: true };
-    let Some(own) = meta.and_then(|meta| meta.get("pith")) else { return Ok(defaults) };
+    let Some(own) = own else { return Ok(defaults) };
     let text = |key: &str| match own.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -182,7 +191,7 @@ fn set_own(cli: &mut Cli, meta: Option<&Meta>) -> Result<Defaults, Error> {
     if let Some(name) = text("name")? {
         cli.name = Some(name);
     }
-    if let Some(tools) = own.get("tools") {
+    if let Some(tools) = own.get("tools").filter(|tools| !tools.is_null()) {
         let names = serde_json::from_value(tools.clone())
             .map_err(|_| invalid_params("_meta.pith.tools", "_meta.pith.tools must be a list of names"))?;
         cli.tools = Some(names);
@@ -191,7 +200,11 @@ fn set_own(cli: &mut Cli, meta: Option<&Meta>) -> Result<Defaults, Error> {
 }
 
 /// Why a session could not be opened.
-pub fn refusal(failure: &anyhow::Error) -> Error {
+pub fn refusal(failure: &anyhow::Error, wanted: &Wanted) -> Error {
+    let names_model = wanted.own().and_then(|own| own.get("model")).is_some_and(Value::is_string);
+    if names_model && failure.is::<WrongModel>() {
+        return invalid_params("_meta.pith.model", failure.to_string());
+    }
     match failure.downcast_ref::<StoreError>() {
         Some(StoreError::InUse { pid: Some(pid), .. }) => internal(format!("Session is in use by process {pid}")),
         _ => internal(format!("{failure:#}")),

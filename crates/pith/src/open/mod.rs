@@ -44,6 +44,7 @@ use crate::secrets_file;
 use crate::sessions::{self, SessionName};
 use crate::telemetry::SessionTelemetry;
 use crate::{permissions, warn};
+pub use model::WrongModel;
 use model::{choose_model, scripts};
 use options::Choices;
 pub use request::OpenRequest;

@@ -16,6 +16,11 @@ use crate::extensions::Loader;
 /// The id of the model that plays `--script FILE`.
 const SCRIPT_FILE: &str = "file";
 
+/// Why there is no model of the name that was given.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct WrongModel(String);
+
 /// Selects the model a session starts with; waits for extensions only if one of them may provide it.
 pub(super) async fn choose_model(
     cli: &Cli,
@@ -56,7 +61,7 @@ pub(super) async fn choose_model(
         loader.bind(flags, registry).await;
         start = select();
     }
-    start.map_err(anyhow::Error::msg)
+    Ok(start.map_err(WrongModel)?)
 }
 
 /// The scripted model exists only if it is named.

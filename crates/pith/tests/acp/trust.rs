@@ -43,9 +43,8 @@ fn a_yes_holds_for_every_session_of_the_directory() {
     assert_eq!(editor.prompt(&second, "hi"), "end_turn");
     editor.decide(&asked, "allow");
     for session in [&first, &second] {
-        let is_told = |frame: &Value| {
-            frame["params"]["sessionId"] == session.as_str() && frame.to_string().contains("\"local\"")
-        };
+        let is_told =
+            |frame: &Value| frame["params"]["sessionId"] == session.as_str() && frame.to_string().contains("\"local\"");
         assert!(editor.host.find_within(0, pith_testkit::timeout(), is_told).is_some(), "{}", editor.host.describe());
     }
     let third = editor.new_session();
