@@ -1,5 +1,6 @@
 //! Opening, closing and listing sessions for an editor.
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -30,6 +31,7 @@ use super::launch::{Wanted, Which, refusal};
 use super::outbox::AcpOutbox;
 use super::responder::Responder;
 use super::{saved, servers, turns};
+use crate::hub::Seat;
 
 /// What an editor is told when no model can be used.
 const NO_KEY: &str = "No model has a key. Set one with `pith auth set PROVIDER`, or in the environment, \
@@ -100,7 +102,7 @@ impl Agent {
 
     /// Copies a session up to before a prompt, and answers that prompt for editing.
     pub(super) async fn fork_before(self: Rc<Self>, params: Value, responder: Responder) {
-        let mut text = String::new();
+        let text = Cell::new(String::new());
         let opened = async {
             let ForkBefore { session_id, entry_id } = params::read(params)?;
             let seat = self.conversation(&session_id)?.seat.clone();
@@ -108,19 +110,19 @@ impl Agent {
             let Some(prompt) = prompts.into_iter().find(|prompt| prompt.entry_id == entry_id) else {
                 return Err(invalid_params("entryId", format!("There is no prompt with the id {entry_id}")));
             };
-            text = prompt.text;
+            text.set(prompt.text);
             let source = self.find(session_id).await?;
             let wanted = Wanted { cwd: seat.cwd.clone(), ..Wanted::default() };
             let opened = self.open(wanted, Which::CopyOf(&source), Shown::No).await?;
             // Entries keep their ids in the copy.
-            let copy = CloseUnlessKept(Some(opened.conversation.clone()));
+            let copy = CloseUnlessKept::new(&opened.conversation, Origin::Made);
             opened.conversation.go_before(&entry_id).await.map_err(of_command)?;
             copy.keep();
             Ok(opened)
         };
-        let opened = opened.await;
-        self.answer_opened(responder, async { opened }, |session_id, offered| {
-            json!({"sessionId": session_id, "text": text, "modes": offered.modes, "configOptions": offered.options})
+        self.answer_opened(responder, opened, |session_id, offered| {
+            let (text, Offered { modes, options }) = (text.take(), offered);
+            json!({"sessionId": session_id, "text": text, "modes": modes, "configOptions": options})
         })
         .await;
     }
@@ -223,7 +225,11 @@ impl Agent {
         let (turns, requests) = mpsc::unbounded_channel();
         let conversation =
             Rc::new(Conversation::new(seat, roots, channel, translator, client, self.requests.clone(), turns));
-        let guard = CloseUnlessKept(Some(conversation.clone()));
+        let origin = match which {
+            Which::Saved(_) => Origin::Found,
+            Which::New | Which::Like(_) | Which::CopyOf(_) => Origin::Made,
+        };
+        let guard = CloseUnlessKept::new(&conversation, origin);
         let dialogs = Dialogs::new(conversation.clone());
         let host_tools = HostTools::new(conversation.clone());
         tokio::task::spawn_local(turns::serve(conversation.clone(), dialogs, host_tools, requests, heard));
@@ -232,8 +238,9 @@ impl Agent {
         if choices.model.is_none() && choices.models.is_empty() && !self.launch.names_model() {
             return Err(auth_required(NO_KEY).data(json!({"authMethods": self.auth_methods()})));
         }
-        conversation.replay(shown == Shown::Replayed).await?;
+        // Before the replay, which is for a session that is opened and not for one that is refused.
         conversation.set_servers(servers).await?;
+        conversation.replay(shown == Shown::Replayed).await?;
         self.keep(conversation.clone());
         guard.keep();
         Ok(Opened { offered: Offered::of(&conversation, &choices), conversation })
@@ -302,19 +309,37 @@ enum Shown {
     Replayed,
 }
 
-/// Closes a session whose opening failed or was withdrawn.
-struct CloseUnlessKept(Option<Rc<Conversation>>);
+/// Where a session that is being opened comes from.
+#[derive(Clone, Copy)]
+enum Origin {
+    /// It was there before.
+    Found,
+    /// It is made for the request, which alone would tell of it.
+    Made,
+}
+
+/// Closes a session whose opening failed or was withdrawn; of one that was made for it nothing stays.
+struct CloseUnlessKept {
+    seat: Option<Rc<Seat>>,
+    origin: Origin,
+}
 
 impl CloseUnlessKept {
+    fn new(conversation: &Conversation, origin: Origin) -> Self {
+        CloseUnlessKept { seat: Some(conversation.seat.clone()), origin }
+    }
+
     fn keep(mut self) {
-        self.0 = None;
+        self.seat = None;
     }
 }
 
 impl Drop for CloseUnlessKept {
     fn drop(&mut self) {
-        if let Some(conversation) = self.0.take() {
-            conversation.seat.begin_to_close();
+        match (self.seat.take(), self.origin) {
+            (None, _) => {}
+            (Some(seat), Origin::Found) => seat.begin_to_close(),
+            (Some(seat), Origin::Made) => seat.discard(),
         }
     }
 }

@@ -115,7 +115,14 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     // The session directory is read before the question whether the project is trusted.
     let setting = settings::session_dir(&agent_dir, &cwd);
     let places = sessions::places(cli.session_dir.clone(), &environment, setting.as_deref(), &agent_dir, &cwd);
-    let mut store = cli.sessions.open(&places, &cwd, &environment)?;
+    let (opened, copy) = if shares_thread {
+        let (flags, places, cwd, environment) = (cli.sessions.clone(), places.clone(), cwd, environment.clone());
+        tokio::task::spawn_blocking(move || flags.open(&places, &cwd, &environment)).await??
+    } else {
+        cli.sessions.open(&places, &cwd, &environment)?
+    };
+    // Dropped before `copy`, which would otherwise find its file in use.
+    let mut store = opened;
     // A session belongs to a directory, wherever it is opened from.
     let cwd = store.cwd().to_owned();
     // Before anything of the project runs, and before the first frame.
@@ -171,6 +178,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         is_offline: cli.offline,
         mutations: shared.mutations.clone(),
     };
+    copy.keep();
     Ok(OpenedSession {
         cli,
         environment,
