@@ -72,6 +72,7 @@ impl Embedded {
             takes_forms: false,
             is_replaceable: true,
             trust_answer_limit: Some(HOST_ANSWER_LIMIT),
+            shares_thread: false,
         };
         let opened = open::open(shared, request).await?;
         opened.discover();

@@ -116,15 +116,19 @@ impl Agent {
         self.hub.end();
     }
 
-    /// Answers the requests under way and ends all sessions. Prompts are cancelled; what else the editor has asked for
-    /// before it closed its end is done, for a while, unless `stop` is fired.
-    pub async fn shut_down(&self, stop: &CancellationToken) {
+    /// Called when no request can come any more. Prompts are cancelled; what else the editor has asked for before it
+    /// closed its end is done, for a while, unless `stop` is fired.
+    pub async fn answer_last(&self, stop: &CancellationToken) {
         self.conversations.borrow().values().for_each(|conversation| conversation.cancel());
         tokio::select! {
             () = self.in_flight.all_answered() => {}
             () = stop.cancelled() => {}
             () = tokio::time::sleep(LAST_ANSWERS) => {}
         }
+    }
+
+    /// Withdraws the requests under way and ends all sessions.
+    pub async fn shut_down(&self) {
         self.in_flight.cancel_all();
         self.hub.close_all().await;
         self.in_flight.all_answered().await;

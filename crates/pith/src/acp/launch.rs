@@ -110,6 +110,7 @@ impl Launch {
             is_replaceable: false,
             // The question stays open in the editor until its user answers.
             trust_answer_limit: None,
+            shares_thread: true,
         })
     }
 

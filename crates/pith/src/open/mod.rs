@@ -95,6 +95,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         takes_forms,
         is_replaceable,
         trust_answer_limit,
+        shares_thread,
     } = request;
     let agent_dir = agent_dir(dialect, &environment);
     let mut project = Project::new(&cli, &agent_dir, &environment, ask)

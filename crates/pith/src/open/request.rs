@@ -35,6 +35,8 @@ pub struct OpenRequest {
     pub is_replaceable: bool,
     /// How long the host may take to say whether a project is trusted; `None` sets no limit.
     pub trust_answer_limit: Option<Duration>,
+    /// Whether other sessions are served on this thread, which a long file must not hold up.
+    pub shares_thread: bool,
 }
 
 impl OpenRequest {
@@ -53,6 +55,7 @@ impl OpenRequest {
             takes_forms: false,
             is_replaceable: true,
             trust_answer_limit: Some(HOST_ANSWER_LIMIT),
+            shares_thread: false,
         })
     }
 }
