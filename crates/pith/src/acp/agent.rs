@@ -19,6 +19,7 @@ use pith_acp::prompt::{PromptInput, PromptPlace, convert};
 use pith_acp::wire::{Incoming, RequestId, append_answer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, trace};
 
@@ -44,6 +45,8 @@ pub struct Agent {
     /// `None` before `initialize`.
     client: RefCell<Option<Rc<Client>>>,
     conversations: RefCell<HashMap<String, Rc<Conversation>>>,
+    /// Held by the request that opens a saved session.
+    openings: RefCell<HashMap<String, Arc<Mutex<()>>>>,
 }
 
 /// Parameters of the method that older editors select models with (avante).
@@ -64,6 +67,7 @@ impl Agent {
             in_flight: InFlight::default(),
             client: RefCell::default(),
             conversations: RefCell::default(),
+            openings: RefCell::default(),
         }
     }
 
@@ -94,6 +98,16 @@ impl Agent {
     /// The open session of that id.
     pub(super) fn conversation(&self, id: &SessionId) -> Result<Rc<Conversation>, Error> {
         self.conversations.borrow().get(&*id.0).cloned().ok_or_else(|| no_session(&id.0))
+    }
+
+    /// Waits until no other request opens that session.
+    pub(super) async fn turn_to_open(&self, id: &SessionId) -> OwnedMutexGuard<()> {
+        let turn = {
+            let mut openings = self.openings.borrow_mut();
+            openings.retain(|_, turn| Arc::strong_count(turn) > 1);
+            openings.entry(id.0.to_string()).or_default().clone()
+        };
+        turn.lock_owned().await
     }
 
     /// All open sessions.

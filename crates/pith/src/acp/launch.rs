@@ -50,6 +50,8 @@ impl Wanted {
 /// Which session is opened.
 pub enum Which<'a> {
     New,
+    /// A new one where the same is chosen as in another.
+    Like(&'a Choices),
     Saved(&'a Path),
     CopyOf(&'a Path),
 }
@@ -69,14 +71,20 @@ impl Launch {
         places(self.cli.session_dir.clone(), &self.environment, setting.as_deref(), &self.agent_dir, cwd)
     }
 
+    /// Checks what an editor says about a session.
+    pub fn check(&self, wanted: &Wanted) -> Result<(), Error> {
+        self.request(wanted, &Which::New).map(drop)
+    }
+
     /// Makes the request that opens a session.
-    pub fn request(&self, wanted: Wanted, which: Which<'_>) -> Result<OpenRequest, Error> {
+    pub fn request(&self, wanted: &Wanted, which: &Which<'_>) -> Result<OpenRequest, Error> {
         let cwd = directory("cwd", &wanted.cwd)?;
         let mut cli = self.cli.clone();
         // What its user has chosen in a session outlasts the flags of an editor's configuration.
         cli.permissions.mode_is_default = true;
         match which {
             Which::New => {}
+            Which::Like(choices) => set_choices(&mut cli, choices),
             Which::Saved(path) => cli.sessions.open = Some(path.to_string_lossy().into_owned()),
             Which::CopyOf(path) => cli.sessions.fork = Some(path.to_string_lossy().into_owned()),
         }
@@ -89,8 +97,8 @@ impl Launch {
             let line = format!("Further directories of this project: {}", names.join(", "));
             cli.append_system_prompt.push(PromptText::Literal(line));
         }
-        match wanted.system_prompt {
-            Some(prompt) => set_system_prompt(&mut cli, &prompt)?,
+        match &wanted.system_prompt {
+            Some(prompt) => set_system_prompt(&mut cli, prompt)?,
             None => set_older_system_prompt(&mut cli, wanted.meta.as_ref())?,
         }
         let defaults = set_own(&mut cli, wanted.own())?;
@@ -120,16 +128,32 @@ impl Launch {
     }
 }
 
+/// Checks a path that the editor names.
+pub fn absolute(field: &str, path: &Path) -> Result<(), Error> {
+    if path.is_absolute() {
+        return Ok(());
+    }
+    Err(invalid_params(field, format!("{field} must be an absolute path: {}", path.display())))
+}
+
 /// Checks a directory that the editor names.
 fn directory(field: &str, path: &Path) -> Result<PathBuf, Error> {
-    if !path.is_absolute() {
-        return Err(invalid_params(field, format!("{field} must be an absolute path: {}", path.display())));
-    }
+    absolute(field, path)?;
     match path.metadata() {
         Ok(metadata) if metadata.is_dir() => Ok(path.to_owned()),
         Ok(_) => Err(invalid_params(field, format!("{field} is not a directory: {}", path.display()))),
         Err(error) => Err(invalid_params(field, format!("{field}: {}: {error}", path.display()))),
     }
+}
+
+/// Makes a session begin with what is chosen in another.
+fn set_choices(cli: &mut Cli, choices: &Choices) {
+    if let Some(model) = &choices.model {
+        cli.provider = Some(model.provider.clone());
+        cli.model = Some(model.id.clone());
+    }
+    cli.thinking = Some(choices.level);
+    cli.permissions.mode = Some(choices.mode);
 }
 
 fn set_system_prompt(cli: &mut Cli, prompt: &SystemPrompt) -> Result<(), Error> {

@@ -27,7 +27,7 @@ use super::channel::Channel;
 use super::conversation::{Conversation, of_command};
 use super::dialogs::Dialogs;
 use super::host_tools::HostTools;
-use super::launch::{Wanted, Which, refusal};
+use super::launch::{Wanted, Which, absolute, refusal};
 use super::outbox::AcpOutbox;
 use super::responder::Responder;
 use super::{saved, servers, turns};
@@ -90,9 +90,15 @@ impl Agent {
     pub(super) async fn fork_session(self: Rc<Self>, params: Value, responder: Responder) {
         let opened = async {
             let request: ForkSessionRequest = params::read(params)?;
-            let source = self.find(request.session_id.clone()).await?;
+            let id = request.session_id.clone();
             let wanted = wanted!(request);
-            self.open(wanted, Which::CopyOf(&source), Shown::No).await
+            match self.conversation(&id) {
+                // Nothing has been said in it, so it has no file.
+                Ok(source) if !source.seat.is_closing() && source.is_new().await? => {
+                    self.open(wanted, Which::Like(&source.choices().await?), Shown::No).await
+                }
+                _ => self.open(wanted, Which::CopyOf(&self.find(id).await?), Shown::No).await,
+            }
         };
         self.answer_opened(responder, opened, |id, offered| {
             ForkSessionResponse::new(id).modes(offered.modes).config_options(offered.options)
@@ -129,6 +135,7 @@ impl Agent {
 
     pub(super) async fn list_sessions(self: Rc<Self>, params: Value) -> Result<impl Serialize, Error> {
         let request: ListSessionsRequest = params::read(params)?;
+        request.cwd.as_deref().map_or(Ok(()), |cwd| absolute("cwd", cwd))?;
         let places = self.launch.places(request.cwd.as_deref());
         let mut listed = blocking(move || saved::list(&request, &places)).await?;
         // Session files do not say them.
@@ -185,7 +192,10 @@ impl Agent {
 
     /// Opens a session that exists. One that is open already is only shown again.
     async fn open_saved(self: &Rc<Self>, id: &SessionId, wanted: Wanted, shown: Shown) -> Result<Opened, Error> {
-        if let Ok(conversation) = self.conversation(id) {
+        self.launch.check(&wanted)?;
+        // A request that comes while another one opens the session finds it open.
+        let _turn = self.turn_to_open(id).await;
+        if let Some(conversation) = self.conversation(id).ok().filter(|conversation| !conversation.seat.is_closing()) {
             saved::check_directory(&conversation.seat.cwd, &wanted.cwd)?;
             conversation.set_servers(servers::configuration(&wanted.mcp_servers)?).await?;
             if shown == Shown::Replayed {
@@ -204,7 +214,7 @@ impl Agent {
     async fn open(self: &Rc<Self>, wanted: Wanted, which: Which<'_>, shown: Shown) -> Result<Opened, Error> {
         let servers = servers::configuration(&wanted.mcp_servers)?;
         let client = self.client();
-        let request = self.launch.request(wanted, which)?;
+        let request = self.launch.request(&wanted, &which)?;
         let roots = request.additional_roots.clone();
         let (notices, heard) = mpsc::unbounded_channel();
         let mut parts = None;
@@ -215,7 +225,7 @@ impl Agent {
             parts = Some((channel.clone(), translator.clone()));
             AcpOutbox::new(translator, channel, notices, &client)
         });
-        let seat = seat.await.map_err(|failure| refusal(&failure))?;
+        let seat = seat.await.map_err(|failure| refusal(&failure, &wanted))?;
         let (channel, translator) = parts.ok_or_else(|| internal("Internal error: the session has no outbox"))?;
         let directories: Vec<PathBuf> = [seat.cwd.clone()].into_iter().chain(roots.clone()).collect();
         let bridge = EditorBridge::of(&client, &seat.settings.acp, &seat.id, self.requests.clone(), &directories);
