@@ -1,6 +1,6 @@
 //! Files through the editor: buffers that are newer than the disk.
 
-use pith_testkit::Turn;
+use pith_testkit::{Block, Turn};
 use serde_json::{Value, json};
 
 use crate::support::Editor;
@@ -103,16 +103,22 @@ fn edits_change_the_buffer() {
 
 #[test]
 fn two_sessions_that_edit_one_file_keep_each_others_changes() {
-    let turns = [edit("a.txt", "one", "1"), edit("a.txt", "two", "2"), Turn::text("done"), Turn::text("done")];
-    let mut editor = editor(both(), turns);
+    let edits = json!([{"oldText": "two", "newText": "2"}]);
+    let edit_and_read = Turn::blocks([
+        Block::call("edit", json!({"path": "a.txt", "edits": edits})),
+        Block::call("read", json!({"path": "b.txt"})),
+    ]);
+    let mut editor = editor(both(), [edit("a.txt", "one", "1"), edit_and_read, Turn::text("done"), Turn::text("done")]);
     editor.home.write_file("a.txt", "one\ntwo\n");
+    editor.home.write_file("b.txt", "");
     let (first, second) = (editor.new_session(), editor.new_session());
     let one = editor.send_prompt(&first, "edit");
     let reading = editor.asked("fs/read_text_file");
     let two = editor.send_prompt(&second, "edit, too");
-    // By then the second call has its place in the queue, or has asked for the file as it was.
-    let is_second = |frame: &Value| frame["params"]["sessionId"] == second.as_str();
-    editor.host.wait(|frame| is_second(frame) && frame["params"]["update"]["status"] == "in_progress");
+    // The call after it is done, so the second edit has begun, too; it must not see the file as it is now.
+    editor.serve("fs/read_text_file", "b.txt", json!({"content": "of the second"}));
+    editor.wait_update(|update| update["status"] == "completed" && update.to_string().contains("of the second"));
+    assert_eq!(editor.n_asked(), 2, "{}", editor.host.describe());
     editor.reply(&reading, json!({"content": "one\ntwo\n"}));
     let params = editor.serve("fs/write_text_file", "a.txt", json!({}));
     assert_eq!(params["content"], "1\ntwo\n");
