@@ -121,7 +121,7 @@ impl Agent {
             let wanted = Wanted { cwd: seat.cwd.clone(), ..Wanted::default() };
             let opened = self.open(wanted, Which::CopyOf(&source), Shown::No).await?;
             // Entries keep their ids in the copy.
-            let copy = CloseUnlessKept::new(&opened.conversation, Origin::Made);
+            let copy = CloseUnlessKept::new(&opened.conversation, Origin::Copied);
             opened.conversation.go_before(&entry_id).await.map_err(of_command)?;
             copy.keep();
             Ok(opened)
@@ -236,8 +236,9 @@ impl Agent {
         let conversation =
             Rc::new(Conversation::new(seat, roots, channel, translator, client, self.requests.clone(), turns));
         let origin = match which {
-            Which::Saved(_) => Origin::Found,
-            Which::New | Which::Like(_) | Which::CopyOf(_) => Origin::Made,
+            Which::CopyOf(_) => Origin::Copied,
+            // A new one has no file before its first prompt.
+            Which::New | Which::Like(_) | Which::Saved(_) => Origin::Own,
         };
         let guard = CloseUnlessKept::new(&conversation, origin);
         let dialogs = Dialogs::new(conversation.clone());
@@ -319,16 +320,16 @@ enum Shown {
     Replayed,
 }
 
-/// Where a session that is being opened comes from.
+/// Whose file a session has that is being opened.
 #[derive(Clone, Copy)]
 enum Origin {
-    /// It was there before.
-    Found,
-    /// It is made for the request, which alone would tell of it.
-    Made,
+    /// Its own, if it has one.
+    Own,
+    /// A copy that was made for the request, which alone would tell of it.
+    Copied,
 }
 
-/// Closes a session whose opening failed or was withdrawn; of one that was made for it nothing stays.
+/// Closes a session whose opening failed or was withdrawn; of a copy nothing stays.
 struct CloseUnlessKept {
     seat: Option<Rc<Seat>>,
     origin: Origin,
@@ -348,8 +349,8 @@ impl Drop for CloseUnlessKept {
     fn drop(&mut self) {
         match (self.seat.take(), self.origin) {
             (None, _) => {}
-            (Some(seat), Origin::Found) => seat.begin_to_close(),
-            (Some(seat), Origin::Made) => seat.discard(),
+            (Some(seat), Origin::Own) => seat.begin_to_close(),
+            (Some(seat), Origin::Copied) => seat.discard(),
         }
     }
 }

@@ -19,8 +19,10 @@ const PAGE: usize = 50;
 /// Returns the file of a session.
 pub fn find(id: &str, places: &SessionPlaces) -> Result<LocatedSession, Error> {
     // Only what can be an id is looked for.
-    let found = is_session_id(id).then(|| find_anywhere(id, &places.root)).flatten();
-    found.ok_or_else(|| match find_unreadable(id, &places.root).filter(|_| is_session_id(id)) {
+    if !is_session_id(id) {
+        return Err(no_session(id));
+    }
+    find_anywhere(id, &places.root).ok_or_else(|| match find_unreadable(id, &places.root) {
         Some(path) => internal(format!("Session file {}: its header cannot be read", path.display())),
         None => no_session(id),
     })
