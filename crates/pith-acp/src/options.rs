@@ -73,7 +73,7 @@ impl Choices {
     pub fn options(&self, client: &Client) -> Vec<SessionConfigOption> {
         let mut options = Vec::new();
         if let Some(model) = &self.model {
-            let select = SessionConfigOption::select("model", "Model", name(model), self.groups(model));
+            let select = SessionConfigOption::select("model", "Model", name(model), self.groups());
             options.push(select.category(SessionConfigOptionCategory::Model));
         }
         if self.levels.len() > 1 {
@@ -113,12 +113,17 @@ impl Choices {
         })
     }
 
-    /// Models by provider. The one in use is always there: clients show the current value only if it is a choice.
-    fn groups(&self, current: &Arc<Model>) -> Vec<SessionConfigSelectGroup> {
-        let is_listed = self.models.iter().any(|model| name(model) == name(current));
-        let models = self.models.iter().chain((!is_listed).then_some(current));
+    /// The models that can be chosen. The one in use is always there: clients show the current value only if it is a
+    /// choice.
+    fn listed_models(&self) -> impl Iterator<Item = &Arc<Model>> {
+        let is_listed = |current: &&Arc<Model>| self.models.iter().any(|model| name(model) == name(current));
+        self.models.iter().chain(self.model.iter().filter(move |current| !is_listed(current)))
+    }
+
+    /// Models by provider.
+    fn groups(&self) -> Vec<SessionConfigSelectGroup> {
         let mut groups: Vec<SessionConfigSelectGroup> = Vec::new();
-        for model in models {
+        for model in self.listed_models() {
             let label = if model.name.is_empty() { &model.id } else { &model.name };
             let option = choice(&name(model), label);
             match groups.iter_mut().find(|group| *group.group.0 == *model.provider) {
@@ -178,7 +183,7 @@ impl Choices {
         match found {
             Some(model) => Ok(Change::Model { provider: model.provider.clone(), id: model.id.clone() }),
             None => {
-                let names: Vec<_> = self.models.iter().map(|model| name(model)).collect();
+                let names: Vec<_> = self.listed_models().map(|model| name(model)).collect();
                 Err(unknown_value(wanted, &names.iter().map(String::as_str).collect::<Vec<_>>()))
             }
         }
@@ -231,6 +236,8 @@ mod tests {
         assert_eq!(change("model", "a/x"), Ok(Change::Nothing));
         let unlisted = Choices { models: Vec::new(), ..choices.clone() };
         assert_eq!(unlisted.change("model", &value("a/x")), Ok(Change::Nothing));
+        let refused = unlisted.change("model", &value("b/x")).expect_err("it is refused").message;
+        assert_eq!(refused, "Unknown value \"b/x\". There are: a/x");
         assert_eq!(change("model", "y/z"), Ok(Change::Model { provider: "b".into(), id: "y/z".into() }));
         let refused = |id: &str, text: &str| change(id, text).expect_err("it is refused").message;
         assert_eq!(refused("model", "x"), "Unknown value \"x\". There are: a/x, b/x, b/y/z");

@@ -1,6 +1,8 @@
 //! Decodes the parameters of a request; errors name the parameter.
 
-use agent_client_protocol_schema::v1::{Error, McpServerHttp, McpServerSse, McpServerStdio};
+use agent_client_protocol_schema::v1::{
+    Error, McpServerHttp, McpServerSse, McpServerStdio, SetSessionConfigOptionRequest,
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -16,7 +18,23 @@ pub fn read<T: DeserializeOwned>(params: Value) -> Result<T, Error> {
     if let Some(Value::Array(servers)) = params.get_mut("mcpServers") {
         servers.iter_mut().enumerate().try_for_each(|(index, server)| check_server(index, server))?;
     }
+    if let Some(Value::Array(blocks)) = params.get("prompt") {
+        blocks.iter().enumerate().try_for_each(|(index, block)| check_resource(index, block))?;
+    }
     decode(params, "")
+}
+
+/// Reads the parameters that change a config option. The type of its value cannot say what is wrong with it.
+pub fn read_option(params: Value) -> Result<SetSessionConfigOptionRequest, Error> {
+    let wrong = |why: &str| Err(invalid_params("value", format!("Invalid parameter value: {why}")));
+    let is_switch = params.get("type").is_some_and(|kind| kind == "boolean");
+    match params.get("value") {
+        None | Some(Value::Null) if params.is_object() => Err(invalid_params("value", "Missing parameter: value")),
+        Some(Value::Bool(_)) if !is_switch => wrong("a boolean needs \"type\": \"boolean\""),
+        Some(Value::Number(_) | Value::Array(_) | Value::Object(_)) => wrong("expected a string or a boolean"),
+        Some(Value::String(_)) if is_switch => wrong("expected a boolean"),
+        _ => read(params),
+    }
 }
 
 /// Decodes a value that stands at `place` in the parameters.
@@ -39,6 +57,28 @@ fn decode<T: DeserializeOwned>(value: Value, place: &str) -> Result<T, Error> {
             (None, path) => invalid_params(path, format!("Invalid parameter {path}: {why}")),
         }
     })
+}
+
+/// Checks the content of a resource in a prompt, for the same reason as [`check_server`].
+fn check_resource(index: usize, block: &Value) -> Result<(), Error> {
+    let Some(Value::Object(resource)) = block.get("resource").filter(|_| block["type"] == "resource") else {
+        return Ok(());
+    };
+    let place = format!("prompt[{index}].resource");
+    let field = |key: &str| resource.get(key).filter(|value| !value.is_null());
+    for key in ["uri", "text", "blob", "mimeType"] {
+        if field(key).is_some_and(|value| !value.is_string()) {
+            let path = format!("{place}.{key}");
+            return Err(invalid_params(&path, format!("Invalid parameter {path}: expected a string")));
+        }
+    }
+    if field("uri").is_none() {
+        return Err(invalid_params(&format!("{place}.uri"), format!("Missing parameter: {place}.uri")));
+    }
+    if field("text").or(field("blob")).is_none() {
+        return Err(invalid_params(&place, format!("Invalid parameter {place}: expected text or blob")));
+    }
+    Ok(())
 }
 
 /// Checks an MCP server by its type, because the type of all of them cannot say what is wrong with one. Lists that are
@@ -92,6 +132,41 @@ mod tests {
         assert_eq!(field, "sessionId");
         let (field, message) = refusal::<PromptRequest>(json!({"sessionId": "s", "prompt": [{"type": "dance"}]}));
         assert!(field.starts_with("prompt") && message.contains("dance"), "{field}: {message}");
+    }
+
+    #[test]
+    fn errors_name_the_value_of_an_option() {
+        let check = |given: Value, message: &str| {
+            let mut params = json!({"sessionId": "s", "configId": "mode"});
+            params.as_object_mut().expect("an object").extend(given.as_object().expect("an object").clone());
+            let error = read_option(params).expect_err("it is refused");
+            assert_eq!((error.data, &*error.message), (Some(json!({"field": "value"})), message), "{given}");
+        };
+        check(json!({}), "Missing parameter: value");
+        check(json!({"value": null}), "Missing parameter: value");
+        check(json!({"value": 5}), "Invalid parameter value: expected a string or a boolean");
+        check(json!({"value": {}}), "Invalid parameter value: expected a string or a boolean");
+        check(json!({"value": false}), "Invalid parameter value: a boolean needs \"type\": \"boolean\"");
+        check(json!({"value": "x", "type": "boolean"}), "Invalid parameter value: expected a boolean");
+        let missing = read_option(json!({"configId": "mode", "value": "ask"})).expect_err("it is refused");
+        assert_eq!(missing.message, "Missing parameter: sessionId");
+        assert_eq!(read_option(json!([])).expect_err("it is refused").message, "Invalid params: expected an object");
+    }
+
+    #[test]
+    fn errors_name_the_field_of_a_resource() {
+        let check = |resource: Value, field: &str, message: &str| {
+            let prompt = json!([{"type": "text", "text": "hi"}, {"type": "resource", "resource": resource}]);
+            let found = refusal::<PromptRequest>(json!({"sessionId": "s", "prompt": prompt}));
+            assert_eq!((found.0.as_str(), found.1.as_str()), (field, message));
+        };
+        let place = "prompt[1].resource";
+        check(json!({"uri": "file:///a"}), place, "Invalid parameter prompt[1].resource: expected text or blob");
+        check(json!({"text": "x"}), "prompt[1].resource.uri", "Missing parameter: prompt[1].resource.uri");
+        let why = "Invalid parameter prompt[1].resource.text: expected a string";
+        check(json!({"uri": "file:///a", "text": 5}), "prompt[1].resource.text", why);
+        let blob = json!([{"type": "resource", "resource": {"uri": "file:///a", "text": null, "blob": "eA=="}}]);
+        read::<PromptRequest>(json!({"sessionId": "s", "prompt": blob})).expect("null is nothing");
     }
 
     #[test]

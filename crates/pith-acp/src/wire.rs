@@ -1,5 +1,7 @@
 //! JSON-RPC frames: one line in, one of four outcomes; one object out.
 
+use std::hash::{Hash, Hasher};
+
 use agent_client_protocol_schema::v1::Error;
 use pith_protocol::inbound::{NoObject, read_object};
 use pith_protocol::json;
@@ -33,30 +35,54 @@ pub enum Incoming {
     },
 }
 
-/// The id of a client's request, as the client wrote it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct RequestId(String);
+/// The id of a client's request. It goes back as the client wrote it; ids that mean the same are equal.
+#[derive(Clone, Debug)]
+pub struct RequestId {
+    written: String,
+    /// A string has many spellings in JSON: here each has the one of our encoder.
+    meant: String,
+}
+
+impl PartialEq for RequestId {
+    fn eq(&self, other: &Self) -> bool {
+        self.meant == other.meant
+    }
+}
+
+impl Eq for RequestId {}
+
+impl Hash for RequestId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.meant.hash(state);
+    }
+}
 
 impl RequestId {
     /// The id of answers to what has none.
     pub fn null() -> Self {
-        RequestId("null".to_owned())
+        RequestId::of_value(&Value::Null)
     }
 
     fn of(raw: &RawValue) -> Option<Self> {
         let text = raw.get();
         let digits = text.strip_prefix('-').unwrap_or(text);
         let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        (is_integer || text.starts_with('"') || text == "null").then(|| RequestId(text.to_owned()))
+        (is_integer || text.starts_with('"') || text == "null").then(|| {
+            // A lone surrogate means nothing else than what is written.
+            let meant =
+                serde_json::from_str::<String>(text).map_or_else(|_| text.to_owned(), |text| json::to_string(&text));
+            RequestId { written: text.to_owned(), meant }
+        })
     }
 
     /// The id that a notification names, such as that of `$/cancel_request`.
     pub fn of_value(value: &Value) -> Self {
-        RequestId(json::to_string(value))
+        let text = json::to_string(value);
+        RequestId { written: text.clone(), meant: text }
     }
 
     fn raw(&self) -> Box<RawValue> {
-        RawValue::from_string(self.0.clone()).expect("ids are kept as JSON")
+        RawValue::from_string(self.written.clone()).expect("ids are kept as JSON")
     }
 }
 
@@ -160,10 +186,10 @@ mod tests {
     fn check(line: &str, expected: &str) {
         let shown = match decode(line.as_bytes()) {
             None => "blank".to_owned(),
-            Some(Incoming::Request { id, method, params }) => format!("{} {method} {params}", id.0),
+            Some(Incoming::Request { id, method, params }) => format!("{} {method} {params}", id.written),
             Some(Incoming::Notification { method, params }) => format!("- {method} {params}"),
             Some(Incoming::Answer { id, result }) => format!("answer {id} {result:?}"),
-            Some(Incoming::Refused { id, error }) => format!("{} {}", id.0, i32::from(error.code)),
+            Some(Incoming::Refused { id, error }) => format!("{} {}", id.written, i32::from(error.code)),
         };
         assert_eq!(shown, expected, "{line}");
     }
@@ -196,6 +222,23 @@ mod tests {
     }
 
     #[test]
+    fn ids_are_equal_if_they_mean_the_same() {
+        let id = |text: &str| RequestId::of(&RawValue::from_string(text.to_owned()).expect("JSON")).expect("an id");
+        let check = |one: &str, other: &str, is_same: bool| {
+            assert_eq!(id(one) == id(other), is_same, "{one} {other}");
+            let named = RequestId::of_value(&serde_json::from_str(one).expect("JSON"));
+            assert_eq!(named == id(other), is_same, "{one} {other}");
+        };
+        check(r#""dup""#, r#""d\u0075p""#, true);
+        check(r#""é""#, r#""\u00e9""#, true);
+        check(r#""a/b""#, r#""a\/b""#, true);
+        check("7", "7", true);
+        check("7", r#""7""#, false);
+        check("null", r#""null""#, false);
+        assert_eq!(id(r#""\ud800""#), id(r#""\ud800""#));
+    }
+
+    #[test]
     fn frames_have_the_members_they_need() {
         let line = |append: &dyn Fn(&mut Vec<u8>)| {
             let mut out = Vec::new();
@@ -203,7 +246,7 @@ mod tests {
             String::from_utf8(out).expect("UTF-8")
         };
         let null = RawValue::from_string("null".to_owned()).expect("JSON");
-        let id = RequestId("7".to_owned());
+        let id = RequestId::of_value(&7.into());
         assert_eq!(line(&|out| append_answer(out, &id, Ok(&null))), r#"{"jsonrpc":"2.0","id":7,"result":null}"#);
         assert_eq!(
             line(&|out| append_answer(out, &RequestId::null(), Err(&parse("no")))),

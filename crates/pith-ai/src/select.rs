@@ -12,7 +12,7 @@ mod start;
 pub use level::{after_switch, invalid_level, next_level, parse_level};
 pub use named::{Choice, by_name};
 pub use scope::{Cycled, Scope, Scoped, next_model, resolve_scope};
-pub use start::{Recorded, Start, Wanted, start};
+pub use start::{Defaults, Recorded, Start, Wanted, start};
 
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,8 @@ use crate::rule::{Bases, Origin, Rule};
 pub struct RuleFlags {
     /// `--permission-mode`, `--approval-mode`, `--yolo`.
     pub mode: Option<Mode>,
+    /// Whether a mode that the session remembers comes before that one.
+    pub mode_is_default: bool,
     /// `--allowed-tools`.
     pub allowed: Vec<String>,
     /// `--disallowed-tools`.

@@ -141,6 +141,7 @@ fn flags_and_grants_count() {
         mode: Some(Mode::Allow),
         allowed: vec!["bash(ls:*)".into()],
         disallowed: vec!["bash(rm:*)".into()],
+        ..RuleFlags::default()
     };
     let loaded = Sources { flags, ..place.sources(true) }.load();
     assert_eq!(place.command(&loaded, "make"), Verdict::Allow);

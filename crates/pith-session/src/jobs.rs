@@ -23,6 +23,7 @@ use crate::compaction::{Summary, SummaryFailure};
 use crate::extensions::RefreshedModels;
 use crate::limits::RepeatAnswer;
 use crate::mcp::{McpPage, McpReply};
+use crate::project::TrustTurn;
 use crate::replace::OpenedFile;
 use crate::reply::Reply;
 
@@ -68,6 +69,8 @@ pub(crate) enum JobEnd {
     TodoDue(String),
     /// The host has not answered in time whether the project may be trusted.
     TrustUnanswered,
+    /// Another session no longer asks whether the project may be trusted.
+    TrustTurn(Box<TrustTurn>),
     /// The time for an answer whether a call may run is over.
     PermissionOverdue(String),
     /// A session file was read.

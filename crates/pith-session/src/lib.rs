@@ -54,7 +54,7 @@ pub use mcp::{FromMcp, McpInput, McpPage, McpPrompt, McpSample, McpServers, McpS
 pub use outbox::{Outbox, Room};
 pub use parts::{SessionOptions, SessionParts, SessionPlaces};
 pub use permissions::Attendance;
-pub use project::{Contributed, LoadProject, ProjectFiles, ReloadReason};
+pub use project::{Contributed, LoadProject, OpenQuestion, ProjectFiles, ReloadReason};
 pub use rules::StreamRules;
 pub use run::RetryPolicy;
 pub use sandbox::ChangeSandbox;

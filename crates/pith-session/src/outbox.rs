@@ -31,6 +31,10 @@ pub trait Outbox: Send {
     /// where hosts ask for them.
     fn options_changed(&mut self) {}
 
+    /// Called when there may be other slash commands though the host has done nothing. Does nothing where hosts ask for
+    /// them.
+    fn commands_changed(&mut self) {}
+
     /// Sends a call of a host tool, or its cancellation. Does nothing where no host can register tools.
     fn host_tool(&mut self, _frame: &HostToolFrame) {}
 

@@ -334,6 +334,7 @@ impl Session {
             JobEnd::RetryDue => self.on_retry_due(),
             JobEnd::TodoDue(id) => self.on_todo_due(&id),
             JobEnd::TrustUnanswered => self.on_trust_unanswered(),
+            JobEnd::TrustTurn(turn) => self.on_trust_turn(*turn),
             JobEnd::PermissionOverdue(id) => self.on_permission_overdue(&id),
             JobEnd::Opened(opened) => self.on_opened(*opened),
             JobEnd::CommandRan(key) => self.on_command_ran(key),

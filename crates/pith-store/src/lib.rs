@@ -67,7 +67,7 @@ pub use query::ContextEntry;
 pub use reader::{EntryOutline, EntryReader, StoredBranch, StoredEntry};
 pub use remove::remove;
 pub use report::{ReportKind, StoreReport};
-pub use resolve::{FoundSession, LocatedSession, Places, find_anywhere, find_by_id, find_session};
+pub use resolve::{FoundSession, LocatedSession, Places, find_anywhere, find_by_id, find_session, find_unreadable};
 pub use spent::{Spent, SpentSince};
 pub use store::{NewSession, SessionStore};
 pub use summary::SessionSummary;

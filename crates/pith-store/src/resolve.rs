@@ -80,6 +80,14 @@ pub fn find_anywhere(id: &str, root: &Path) -> Option<LocatedSession> {
     best(found, id).map(|found| LocatedSession { path: found.path, cwd: found.cwd })
 }
 
+/// Returns the file that has this id in its name and no header that can be read. Asked when no header has the id.
+pub fn find_unreadable(id: &str, root: &Path) -> Option<PathBuf> {
+    let ending = format!("_{id}.jsonl");
+    let files = directories(root).into_iter().flat_map(|directory| session_files(&directory)).map(|file| file.path);
+    let mut named = files.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&ending)));
+    named.find(|path| peek_header(path).is_none())
+}
+
 /// A session file and the working directory it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocatedSession {

@@ -92,9 +92,10 @@ pub(crate) fn put(
     Ok(remark)
 }
 
-/// Queues the calls that change the same file. Calls on different files do not wait for each other.
+/// Queues the calls that change the same file, of whichever session. Calls on different files do not wait for each
+/// other.
 #[derive(Default)]
-pub(crate) struct MutationQueue {
+pub struct MutationQueue {
     files: Mutex<HashMap<PathBuf, Arc<Semaphore>>>,
 }
 
@@ -111,7 +112,7 @@ pub(crate) struct Turn(#[expect(dead_code, reason = "held, never read")] Option<
 
 impl MutationQueue {
     /// Takes the next place for `path`. It counts from now, not from the first poll of [`Place::turn`].
-    pub fn enter(&self, path: &Path) -> Place {
+    pub(crate) fn enter(&self, path: &Path) -> Place {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.retain(|_, slot| Arc::strong_count(slot) > 1);
         let slot = files.entry(real_path(path)).or_insert_with(|| Arc::new(Semaphore::new(1)));

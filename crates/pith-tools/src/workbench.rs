@@ -65,6 +65,8 @@ pub struct WorkbenchOptions {
     pub checkpoints: Option<Arc<Recorder>>,
     /// What must not be in results and in the output of commands.
     pub secrets: Option<Arc<Secrets>>,
+    /// Shared by the sessions of a process, which may change the same files.
+    pub mutations: Arc<MutationQueue>,
 }
 
 impl Default for WorkbenchOptions {
@@ -81,6 +83,7 @@ impl Default for WorkbenchOptions {
             sandbox: None,
             checkpoints: None,
             secrets: None,
+            mutations: Arc::default(),
         }
     }
 }
@@ -127,7 +130,7 @@ impl Workbench {
             auto_resize_images: options.auto_resize_images,
             secrets: options.secrets,
             seen: SeenFiles::new(options.warn_changed_files).into(),
-            mutations: Arc::default(),
+            mutations: options.mutations,
             decoding: Semaphore::new(1).into(),
             call_options: RwLock::default(),
             bridge: Arc::default(),

@@ -7,6 +7,7 @@
 use std::io::{Read, Write};
 use std::path::PathBuf;
 
+use pith_ai::select::Defaults;
 use pith_config::Environment;
 use pith_resources::HOST_ANSWER_LIMIT;
 use pith_session::{Session, SessionExit};
@@ -62,6 +63,7 @@ impl Embedded {
             cwd: self.cwd,
             environment,
             arguments: cli,
+            defaults: Defaults::default(),
             dialect,
             mode: pith_ext::Mode::Rpc,
             ask: None,
@@ -70,6 +72,7 @@ impl Embedded {
             takes_forms: false,
             is_replaceable: true,
             trust_answer_limit: Some(HOST_ANSWER_LIMIT),
+            shares_thread: false,
         };
         let opened = open::open(shared, request).await?;
         opened.discover();

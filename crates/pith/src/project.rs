@@ -11,7 +11,7 @@ use pith_resources::{
     GatedResources, PackageResources, Question, ResourceOptions, Resources, Scope, TrustFile, TrustInputs, Verdict,
     decide,
 };
-use pith_session::{Contributed, ProjectFiles, SessionOptions, StreamRules};
+use pith_session::{Contributed, OpenQuestion, ProjectFiles, SessionOptions, StreamRules};
 
 use crate::cli::Cli;
 use crate::mcp;
@@ -32,8 +32,6 @@ pub struct Project {
     ask: Option<Ask>,
     /// Valid for the life of the process.
     trust_decisions: TrustDecisions,
-    /// Questions about trust that could not be asked yet.
-    questions: HashMap<PathBuf, Question>,
     /// `--extension`; a directory may contain skills and templates too.
     extensions: Vec<String>,
     /// Whether stream rules are read.
@@ -42,11 +40,15 @@ pub struct Project {
 
 /// Which directories are trusted, as far as that was decided. Shared by the sessions of a process.
 #[derive(Clone, Default)]
-pub struct TrustDecisions(Arc<Mutex<HashMap<PathBuf, ProjectTrust>>>);
+pub struct TrustDecisions {
+    decided: Arc<Mutex<HashMap<PathBuf, ProjectTrust>>>,
+    /// Questions that nobody has answered.
+    open: Arc<Mutex<HashMap<PathBuf, OpenQuestion>>>,
+}
 
 impl TrustDecisions {
     fn of(&self, cwd: &Path) -> Option<ProjectTrust> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(cwd).copied()
+        self.decided.lock().unwrap_or_else(PoisonError::into_inner).get(cwd).copied()
     }
 
     /// What somebody has decided, which stays as it is.
@@ -59,7 +61,18 @@ impl TrustDecisions {
     }
 
     fn decide(&self, cwd: &Path, trust: ProjectTrust) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(cwd.to_owned(), trust);
+        self.decided.lock().unwrap_or_else(PoisonError::into_inner).insert(cwd.to_owned(), trust);
+    }
+
+    /// The question about a directory, if it has to be asked.
+    fn question(&self, cwd: &Path) -> Option<OpenQuestion> {
+        let mut questions = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        questions.retain(|_, question| !question.is_answered());
+        questions.get(cwd).cloned()
+    }
+
+    fn ask_later(&self, cwd: &Path, question: Question) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(cwd.to_owned(), OpenQuestion::new(question));
     }
 }
 
@@ -100,7 +113,6 @@ impl Project {
             flags,
             ask,
             trust_decisions: TrustDecisions::default(),
-            questions: HashMap::new(),
             extensions: cli.extensions.clone(),
             has_rules: false,
         }
@@ -170,7 +182,7 @@ impl Project {
     ) -> ProjectFiles {
         let LoadedSettings { settings, diagnostics } = loaded;
         let resources = self.load(cwd, &settings, contributed);
-        let question = self.questions.get(cwd).cloned();
+        let question = self.trust_decisions.question(cwd);
         let is_trusted = self.trusts(cwd);
         let options = options(&settings);
         let rules = self.rules(cwd, is_trusted);
@@ -233,7 +245,6 @@ impl Project {
     /// Trusts a directory for the life of the process.
     pub fn trust(&mut self, cwd: &Path) {
         self.trust_decisions.decide(cwd, ProjectTrust::Given);
-        self.questions.remove(cwd);
     }
 
     /// Called when the user has agreed to what a directory brings.
@@ -311,7 +322,7 @@ impl Project {
             Verdict::Trusted => true,
             Verdict::Untrusted => false,
             Verdict::Ask if self.ask.is_none() => {
-                self.questions.insert(cwd.to_owned(), gated.question(cwd));
+                self.trust_decisions.ask_later(cwd, gated.question(cwd));
                 false
             }
             Verdict::Ask => self.ask_and_save(cwd, gated, &file, problems),

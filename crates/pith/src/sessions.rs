@@ -31,6 +31,26 @@ pub struct SessionFlags {
     pub is_unsaved: bool,
 }
 
+/// Removes the file that opening a session has made, unless the session comes to be.
+#[must_use = "dropped, it removes the file"]
+pub struct UnkeptFile(Option<PathBuf>);
+
+impl UnkeptFile {
+    /// Called when the session is open.
+    pub fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for UnkeptFile {
+    fn drop(&mut self) {
+        if let Some(path) = self.0.take() {
+            // What cannot be removed is listed, and can be deleted by its user.
+            let _ = pith_store::remove(&path);
+        }
+    }
+}
+
 /// Which session it is.
 #[derive(Clone, Debug)]
 pub struct SessionName {
@@ -83,8 +103,24 @@ impl SessionFlags {
         Ok(())
     }
 
-    /// Opens or creates the session.
-    pub fn open(&self, places: &SessionPlaces, cwd: &Path, environment: &Environment) -> anyhow::Result<SessionStore> {
+    /// Opens or creates the session. The file of a copy is to be kept when nothing can fail any more.
+    pub fn open(
+        &self,
+        places: &SessionPlaces,
+        cwd: &Path,
+        environment: &Environment,
+    ) -> anyhow::Result<(SessionStore, UnkeptFile)> {
+        let store = self.open_store(places, cwd, environment)?;
+        let copy = UnkeptFile(self.fork.as_ref().and(store.path()).map(Path::to_owned));
+        Ok((store, copy))
+    }
+
+    fn open_store(
+        &self,
+        places: &SessionPlaces,
+        cwd: &Path,
+        environment: &Environment,
+    ) -> anyhow::Result<SessionStore> {
         let found = |argument: &str| {
             let places = Places { cwd, session_dir: &places.dir, root: &places.root };
             find_session(&environment.expand(argument).to_string_lossy(), places).map_err(plain)

@@ -19,6 +19,15 @@ pub struct Wanted<'a> {
     pub scope: &'a [String],
     pub thinking: Option<ThinkingLevel>,
     pub api_key: Option<&'a str>,
+    /// Which of these only say what a new session begins with.
+    pub defaults: Defaults,
+}
+
+/// What a session with messages may remember otherwise than the command line says, and then keeps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Defaults {
+    pub model: bool,
+    pub thinking: bool,
 }
 
 /// What a session with messages remembers.
@@ -53,15 +62,24 @@ pub fn start(
         (patterns, _) => resolve_scope(registry, patterns),
     };
     let mut warnings = scope.warnings.clone();
-    let choice = choose(registry, wanted, settings, recorded, &scope, &mut warnings)?;
-    if let Some(key) = wanted.api_key {
-        let named = wanted.provider.is_some() || wanted.model.is_some() || !wanted.scope.is_empty();
-        let Some(choice) = choice.as_ref().filter(|_| named) else { return Err(KEY_WITHOUT_MODEL.into()) };
-        registry.give_key(&choice.model.provider, key);
+    let named = by_name(registry, wanted.provider, wanted.model)?;
+    // Given before the choice, which may fall on a model that the session remembers and only this key opens.
+    let mut ungiven = wanted.api_key;
+    if let Some((named, key)) = named.as_ref().zip(ungiven) {
+        registry.give_key(&named.model.provider, key);
+        ungiven = None;
+    }
+    let choice = choose(registry, wanted, named, settings, recorded, &scope, &mut warnings);
+    if let Some(key) = ungiven {
+        let is_named = wanted.provider.is_some() || wanted.model.is_some() || !wanted.scope.is_empty();
+        let choice = choice.as_ref().filter(|_| is_named);
+        registry.give_key(&choice.ok_or(KEY_WITHOUT_MODEL)?.model.provider, key);
     }
     let Some(choice) = choice else { return Ok(Start { scope, warnings, ..Start::default() }) };
     warnings.extend(choice.warning);
-    let level = wanted.thinking.or(choice.level).unwrap_or_else(|| usual_level(&choice.model, settings, recorded));
+    let kept = recorded.and_then(|recorded| recorded.thinking).filter(|_| wanted.defaults.thinking);
+    let level =
+        kept.or(wanted.thinking).or(choice.level).unwrap_or_else(|| usual_level(&choice.model, settings, recorded));
     let mut model = choice.model;
     if choice.is_custom && wanted.thinking.is_some_and(|level| level != ThinkingLevel::Off) {
         // The model has no description; a user who asks it to think knows that it can.
@@ -77,29 +95,36 @@ const KEY_WITHOUT_MODEL: &str =
 fn choose(
     registry: &Registry,
     wanted: &Wanted<'_>,
+    named: Option<Choice>,
     settings: &Settings,
     recorded: Option<&Recorded<'_>>,
     scope: &Scope,
     warnings: &mut Vec<String>,
-) -> Result<Option<Choice>, String> {
-    if let Some(choice) = by_name(registry, wanted.provider, wanted.model)? {
-        return Ok(Some(choice));
+) -> Option<Choice> {
+    let usable = |(provider, id)| registry.find(provider, id).filter(|model| registry.is_usable(model));
+    let last = recorded.and_then(|recorded| recorded.model);
+    if let Some(named) = named {
+        let Some(last) = last.filter(|_| wanted.defaults.model) else { return Some(named) };
+        let is_named = *named.model.provider == *last.0 && *named.model.id == *last.1;
+        if let Some(model) = usable(last).filter(|_| !is_named) {
+            return Some(model.into());
+        }
+        warnings.extend((!is_named).then(|| not_restored(last, Some(&named.model))));
+        return Some(named);
     }
     let saved = settings.default_provider.as_deref().zip(settings.default_model.as_deref());
     if recorded.is_none() {
         let preferred = saved.and_then(|(provider, id)| scope.find(provider, id));
         if let Some(scoped) = preferred.or(scope.models.first()) {
-            return Ok(Some(Choice { level: scoped.level, ..scoped.model.clone().into() }));
+            return Some(Choice { level: scoped.level, ..scoped.model.clone().into() });
         }
     }
-    let usable = |(provider, id)| registry.find(provider, id).filter(|model| registry.is_usable(model));
-    let last = recorded.and_then(|recorded| recorded.model);
     let model = last.and_then(usable).or_else(|| {
         let instead = saved.and_then(usable).or_else(|| registry.suggested()).or_else(|| first_available(registry));
         warnings.extend(last.map(|last| not_restored(last, instead.as_deref())));
         instead
     });
-    Ok(model.map(Choice::from))
+    model.map(Choice::from)
 }
 
 fn not_restored((provider, id): (&str, &str), instead: Option<&Model>) -> String {

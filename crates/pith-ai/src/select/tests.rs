@@ -326,6 +326,34 @@ fn a_session_gets_its_model_back() {
 }
 
 #[test]
+fn what_a_session_remembers_comes_before_defaults() {
+    let registry = with_keys(&["OPENAI_API_KEY"]);
+    let wanted = Wanted {
+        model: Some("openai/gpt-5.5:minimal"),
+        thinking: Some(ThinkingLevel::Low),
+        defaults: Defaults { model: true, thinking: true },
+        ..Wanted::default()
+    };
+    let check = |wanted: Wanted<'_>, model, thinking, expected: &str| {
+        let recorded = Recorded { model, thinking };
+        assert_eq!(started(&registry, wanted, &Settings::default(), Some(recorded)), expected);
+    };
+    let (last, high) = (Some(("openai", "gpt-5.4")), Some(ThinkingLevel::High));
+    check(wanted, last, high, "openai/gpt-5.4 high");
+    check(wanted, last, None, "openai/gpt-5.4 low");
+    check(wanted, None, high, "openai/gpt-5.5 high");
+    let gone = "openai/gpt-5.5 high | Could not restore model openai/gone. Using openai/gpt-5.5";
+    check(wanted, Some(("openai", "gone")), high, gone);
+    check(Wanted { defaults: Defaults { model: true, thinking: false }, ..wanted }, last, high, "openai/gpt-5.4 low");
+    check(Wanted { defaults: Defaults { model: false, thinking: true }, ..wanted }, last, high, "openai/gpt-5.5 high");
+    assert_eq!(started(&registry, wanted, &Settings::default(), None), "openai/gpt-5.5 low");
+    // The key of the flag opens the other models of its provider, too.
+    let (registry, wanted) = (with_keys(&[]), Wanted { api_key: Some("sk-given-1234"), ..wanted });
+    let recorded = Recorded { model: last, thinking: high };
+    assert_eq!(started(&registry, wanted, &Settings::default(), Some(recorded)), "openai/gpt-5.4 high");
+}
+
+#[test]
 fn levels_at_the_start() {
     let registry = with_keys(&["OPENAI_API_KEY", "ZAI_API_KEY"]);
     let mut settings = Settings::default();

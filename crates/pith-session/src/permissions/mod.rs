@@ -116,7 +116,8 @@ impl Permissions {
         let Some(rules) = &mut self.rules else { return };
         let mut policy = rules.read.policy.clone();
         rules.own.add_to(&mut policy, &bases);
-        let recorded = rules.own.mode.filter(|_| self.sources.flags.mode.is_none());
+        let flags = &self.sources.flags;
+        let recorded = rules.own.mode.filter(|_| flags.mode.is_none() || flags.mode_is_default);
         if let Some(mode) = self.chosen_mode.or(recorded) {
             policy.mode = mode;
         }

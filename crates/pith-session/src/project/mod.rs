@@ -13,12 +13,14 @@ use pith_agent::{Queue, Tool};
 use pith_config::{Diagnostic as Finding, Settings};
 use pith_protocol::answers::{Commands, Diagnostic, Diagnostics, ResourceChange};
 use pith_protocol::commands::{GetCommands, GetDiagnostics};
-use pith_resources::{ActiveTool, CommandEntry, ContributedPath, PromptParts, Question, Resources};
+use pith_resources::{ActiveTool, CommandEntry, ContributedPath, PromptParts, Resources};
 
 use crate::reply::Reply;
 use crate::rules::StreamRules;
 use crate::session::{Session, SessionOptions};
+pub use trust::OpenQuestion;
 use trust::TrustQuestion;
+pub(crate) use trust::TrustTurn;
 
 /// The files of a working directory, as read at one moment.
 pub struct ProjectFiles {
@@ -33,7 +35,7 @@ pub struct ProjectFiles {
     /// Whether the project's own files are used.
     pub is_trusted: bool,
     /// The question whether to trust the project, if it is undecided and the host has not been asked.
-    pub question: Option<Question>,
+    pub question: Option<OpenQuestion>,
 }
 
 /// Why the files of a project are read again.
@@ -43,6 +45,8 @@ pub enum ReloadReason {
     Changed,
     /// The host has answered that the project may be trusted.
     Trusted,
+    /// The host has answered another session of the directory.
+    Decided,
 }
 
 /// Reads the files of a working directory, and what extensions contribute.
@@ -130,14 +134,15 @@ impl Session {
         let files = (self.project.load)(self.store.cwd(), reason, &self.project.contributed);
         let mut changes: Vec<ResourceChange> =
             files.resources.changes_since(&self.project.resources).into_iter().map(shown::change).collect();
-        if reason == ReloadReason::Trusted {
+        let is_decided = matches!(reason, ReloadReason::Trusted | ReloadReason::Decided);
+        if is_decided {
             self.permissions.reread();
         }
         if files.settings != self.settings {
             changes.push(shown::changed_settings());
             self.models.set_settings(files.settings.clone());
             self.options.merge_settings(&files.options);
-            if reason == ReloadReason::Trusted {
+            if is_decided {
                 self.reset_to_settings(&files.options);
             }
             self.settings = files.settings;

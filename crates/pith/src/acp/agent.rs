@@ -19,6 +19,7 @@ use pith_acp::prompt::{PromptInput, PromptPlace, convert};
 use pith_acp::wire::{Incoming, RequestId, append_answer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, trace};
 
@@ -44,6 +45,8 @@ pub struct Agent {
     /// `None` before `initialize`.
     client: RefCell<Option<Rc<Client>>>,
     conversations: RefCell<HashMap<String, Rc<Conversation>>>,
+    /// Held by the request that opens a saved session.
+    openings: RefCell<HashMap<String, Arc<Mutex<()>>>>,
 }
 
 /// Parameters of the method that older editors select models with (avante).
@@ -64,6 +67,7 @@ impl Agent {
             in_flight: InFlight::default(),
             client: RefCell::default(),
             conversations: RefCell::default(),
+            openings: RefCell::default(),
         }
     }
 
@@ -96,6 +100,16 @@ impl Agent {
         self.conversations.borrow().get(&*id.0).cloned().ok_or_else(|| no_session(&id.0))
     }
 
+    /// Waits until no other request opens that session.
+    pub(super) async fn turn_to_open(&self, id: &SessionId) -> OwnedMutexGuard<()> {
+        let turn = {
+            let mut openings = self.openings.borrow_mut();
+            openings.retain(|_, turn| Arc::strong_count(turn) > 1);
+            openings.entry(id.0.to_string()).or_default().clone()
+        };
+        turn.lock_owned().await
+    }
+
     /// All open sessions.
     pub(super) fn open_conversations(&self) -> Vec<Rc<Conversation>> {
         self.conversations.borrow().values().cloned().collect()
@@ -116,15 +130,19 @@ impl Agent {
         self.hub.end();
     }
 
-    /// Answers the requests under way and ends all sessions. Prompts are cancelled; what else the editor has asked for
-    /// before it closed its end is done, for a while, unless `stop` is fired.
-    pub async fn shut_down(&self, stop: &CancellationToken) {
+    /// Called when no request can come any more. Prompts are cancelled; what else the editor has asked for before it
+    /// closed its end is done, for a while, unless `stop` is fired.
+    pub async fn answer_last(&self, stop: &CancellationToken) {
         self.conversations.borrow().values().for_each(|conversation| conversation.cancel());
         tokio::select! {
             () = self.in_flight.all_answered() => {}
             () = stop.cancelled() => {}
             () = tokio::time::sleep(LAST_ANSWERS) => {}
         }
+    }
+
+    /// Withdraws the requests under way and ends all sessions.
+    pub async fn shut_down(&self) {
         self.in_flight.cancel_all();
         self.hub.close_all().await;
         self.in_flight.all_answered().await;
@@ -272,7 +290,7 @@ impl Agent {
     }
 
     async fn set_config_option(self: Rc<Self>, params: Value) -> Result<SetSessionConfigOptionResponse, Error> {
-        let request: SetSessionConfigOptionRequest = params::read(params)?;
+        let request: SetSessionConfigOptionRequest = params::read_option(params)?;
         let conversation = self.conversation(&request.session_id)?;
         let options = conversation.change(|choices| choices.change(&request.config_id.0, &request.value)).await?;
         conversation.note_options(&options);
@@ -282,7 +300,10 @@ impl Agent {
     async fn set_model(self: Rc<Self>, params: Value) -> Result<Value, Error> {
         let SetModelRequest { session_id, model_id } = params::read(params)?;
         let conversation = self.conversation(&session_id)?;
-        conversation.change(|choices| choices.model_change(&model_id)).await?;
+        let change = |choices: &Choices| {
+            choices.model_change(&model_id).map_err(|error| error.data(json!({"field": "modelId"})))
+        };
+        conversation.change(change).await?;
         // Its answer has no room for the options.
         conversation.tell_options().await;
         Ok(json!({}))

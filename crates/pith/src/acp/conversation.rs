@@ -105,6 +105,11 @@ impl Conversation {
         SessionId::new(self.seat.id.clone())
     }
 
+    /// Whether nothing has been said in it yet.
+    pub async fn is_new(&self) -> Result<bool, Error> {
+        Ok(self.seat.branch().await.map_err(of_command)?.messages().next().is_none())
+    }
+
     /// What can be chosen now.
     pub async fn choices(&self) -> Result<Choices, Error> {
         let state = self.state().await?;

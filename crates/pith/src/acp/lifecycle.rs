@@ -1,5 +1,6 @@
 //! Opening, closing and listing sessions for an editor.
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -26,10 +27,11 @@ use super::channel::Channel;
 use super::conversation::{Conversation, of_command};
 use super::dialogs::Dialogs;
 use super::host_tools::HostTools;
-use super::launch::{Wanted, Which, refusal};
+use super::launch::{Wanted, Which, absolute, refusal};
 use super::outbox::AcpOutbox;
 use super::responder::Responder;
 use super::{saved, servers, turns};
+use crate::hub::Seat;
 
 /// What an editor is told when no model can be used.
 const NO_KEY: &str = "No model has a key. Set one with `pith auth set PROVIDER`, or in the environment, \
@@ -88,9 +90,15 @@ impl Agent {
     pub(super) async fn fork_session(self: Rc<Self>, params: Value, responder: Responder) {
         let opened = async {
             let request: ForkSessionRequest = params::read(params)?;
-            let source = self.find(request.session_id.clone()).await?;
+            let id = request.session_id.clone();
             let wanted = wanted!(request);
-            self.open(wanted, Which::CopyOf(&source), Shown::No).await
+            match self.conversation(&id) {
+                // Nothing has been said in it, so it has no file.
+                Ok(source) if !source.seat.is_closing() && source.is_new().await? => {
+                    self.open(wanted, Which::Like(&source.choices().await?), Shown::No).await
+                }
+                _ => self.open(wanted, Which::CopyOf(&self.find(id).await?), Shown::No).await,
+            }
         };
         self.answer_opened(responder, opened, |id, offered| {
             ForkSessionResponse::new(id).modes(offered.modes).config_options(offered.options)
@@ -100,7 +108,7 @@ impl Agent {
 
     /// Copies a session up to before a prompt, and answers that prompt for editing.
     pub(super) async fn fork_before(self: Rc<Self>, params: Value, responder: Responder) {
-        let mut text = String::new();
+        let text = Cell::new(String::new());
         let opened = async {
             let ForkBefore { session_id, entry_id } = params::read(params)?;
             let seat = self.conversation(&session_id)?.seat.clone();
@@ -108,25 +116,26 @@ impl Agent {
             let Some(prompt) = prompts.into_iter().find(|prompt| prompt.entry_id == entry_id) else {
                 return Err(invalid_params("entryId", format!("There is no prompt with the id {entry_id}")));
             };
-            text = prompt.text;
+            text.set(prompt.text);
             let source = self.find(session_id).await?;
             let wanted = Wanted { cwd: seat.cwd.clone(), ..Wanted::default() };
             let opened = self.open(wanted, Which::CopyOf(&source), Shown::No).await?;
             // Entries keep their ids in the copy.
-            let copy = CloseUnlessKept(Some(opened.conversation.clone()));
+            let copy = CloseUnlessKept::new(&opened.conversation, Origin::Copied);
             opened.conversation.go_before(&entry_id).await.map_err(of_command)?;
             copy.keep();
             Ok(opened)
         };
-        let opened = opened.await;
-        self.answer_opened(responder, async { opened }, |session_id, offered| {
-            json!({"sessionId": session_id, "text": text, "modes": offered.modes, "configOptions": offered.options})
+        self.answer_opened(responder, opened, |session_id, offered| {
+            let (text, Offered { modes, options }) = (text.take(), offered);
+            json!({"sessionId": session_id, "text": text, "modes": modes, "configOptions": options})
         })
         .await;
     }
 
     pub(super) async fn list_sessions(self: Rc<Self>, params: Value) -> Result<impl Serialize, Error> {
         let request: ListSessionsRequest = params::read(params)?;
+        request.cwd.as_deref().map_or(Ok(()), |cwd| absolute("cwd", cwd))?;
         let places = self.launch.places(request.cwd.as_deref());
         let mut listed = blocking(move || saved::list(&request, &places)).await?;
         // Session files do not say them.
@@ -183,7 +192,10 @@ impl Agent {
 
     /// Opens a session that exists. One that is open already is only shown again.
     async fn open_saved(self: &Rc<Self>, id: &SessionId, wanted: Wanted, shown: Shown) -> Result<Opened, Error> {
-        if let Ok(conversation) = self.conversation(id) {
+        self.launch.check(&wanted)?;
+        // A request that comes while another one opens the session finds it open.
+        let _turn = self.turn_to_open(id).await;
+        if let Some(conversation) = self.conversation(id).ok().filter(|conversation| !conversation.seat.is_closing()) {
             saved::check_directory(&conversation.seat.cwd, &wanted.cwd)?;
             conversation.set_servers(servers::configuration(&wanted.mcp_servers)?).await?;
             if shown == Shown::Replayed {
@@ -202,7 +214,7 @@ impl Agent {
     async fn open(self: &Rc<Self>, wanted: Wanted, which: Which<'_>, shown: Shown) -> Result<Opened, Error> {
         let servers = servers::configuration(&wanted.mcp_servers)?;
         let client = self.client();
-        let request = self.launch.request(wanted, which)?;
+        let request = self.launch.request(&wanted, &which)?;
         let roots = request.additional_roots.clone();
         let (notices, heard) = mpsc::unbounded_channel();
         let mut parts = None;
@@ -213,7 +225,7 @@ impl Agent {
             parts = Some((channel.clone(), translator.clone()));
             AcpOutbox::new(translator, channel, notices, &client)
         });
-        let seat = seat.await.map_err(|failure| refusal(&failure))?;
+        let seat = seat.await.map_err(|failure| refusal(&failure, &wanted))?;
         let (channel, translator) = parts.ok_or_else(|| internal("Internal error: the session has no outbox"))?;
         let directories: Vec<PathBuf> = [seat.cwd.clone()].into_iter().chain(roots.clone()).collect();
         let bridge = EditorBridge::of(&client, &seat.settings.acp, &seat.id, self.requests.clone(), &directories);
@@ -223,7 +235,12 @@ impl Agent {
         let (turns, requests) = mpsc::unbounded_channel();
         let conversation =
             Rc::new(Conversation::new(seat, roots, channel, translator, client, self.requests.clone(), turns));
-        let guard = CloseUnlessKept(Some(conversation.clone()));
+        let origin = match which {
+            Which::CopyOf(_) => Origin::Copied,
+            // A new one has no file before its first prompt.
+            Which::New | Which::Like(_) | Which::Saved(_) => Origin::Own,
+        };
+        let guard = CloseUnlessKept::new(&conversation, origin);
         let dialogs = Dialogs::new(conversation.clone());
         let host_tools = HostTools::new(conversation.clone());
         tokio::task::spawn_local(turns::serve(conversation.clone(), dialogs, host_tools, requests, heard));
@@ -232,8 +249,9 @@ impl Agent {
         if choices.model.is_none() && choices.models.is_empty() && !self.launch.names_model() {
             return Err(auth_required(NO_KEY).data(json!({"authMethods": self.auth_methods()})));
         }
-        conversation.replay(shown == Shown::Replayed).await?;
+        // Before the replay, which is for a session that is opened and not for one that is refused.
         conversation.set_servers(servers).await?;
+        conversation.replay(shown == Shown::Replayed).await?;
         self.keep(conversation.clone());
         guard.keep();
         Ok(Opened { offered: Offered::of(&conversation, &choices), conversation })
@@ -302,19 +320,37 @@ enum Shown {
     Replayed,
 }
 
-/// Closes a session whose opening failed or was withdrawn.
-struct CloseUnlessKept(Option<Rc<Conversation>>);
+/// Whose file a session has that is being opened.
+#[derive(Clone, Copy)]
+enum Origin {
+    /// Its own, if it has one.
+    Own,
+    /// A copy that was made for the request, which alone would tell of it.
+    Copied,
+}
+
+/// Closes a session whose opening failed or was withdrawn; of a copy nothing stays.
+struct CloseUnlessKept {
+    seat: Option<Rc<Seat>>,
+    origin: Origin,
+}
 
 impl CloseUnlessKept {
+    fn new(conversation: &Conversation, origin: Origin) -> Self {
+        CloseUnlessKept { seat: Some(conversation.seat.clone()), origin }
+    }
+
     fn keep(mut self) {
-        self.0 = None;
+        self.seat = None;
     }
 }
 
 impl Drop for CloseUnlessKept {
     fn drop(&mut self) {
-        if let Some(conversation) = self.0.take() {
-            conversation.seat.begin_to_close();
+        match (self.seat.take(), self.origin) {
+            (None, _) => {}
+            (Some(seat), Origin::Own) => seat.begin_to_close(),
+            (Some(seat), Origin::Copied) => seat.discard(),
         }
     }
 }

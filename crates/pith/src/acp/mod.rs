@@ -72,8 +72,9 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
         ending.watch_signals();
         tokio::spawn(ending.clone().limit_when_stopped());
         converse(&agent, inbox, &ending).await;
+        agent.answer_last(&ending.stop).await;
         ending.limit();
-        agent.shut_down(&ending.stop).await;
+        agent.shut_down().await;
     });
     queue.close();
     finish(writer);

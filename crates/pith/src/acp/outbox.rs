@@ -156,6 +156,10 @@ impl Outbox for AcpOutbox {
         let _ = self.out.notices.send(Notice::OptionsChanged);
     }
 
+    fn commands_changed(&mut self) {
+        self.out.tell(Notable::CommandsChanged);
+    }
+
     fn ui_request(&mut self, request: &UiRequest) {
         if let UiMethod::Notify { message, notify_type } = &request.method {
             let severity = match notify_type.as_deref() {

@@ -8,7 +8,9 @@ use pith_acp::acp::{
 use pith_acp::error::{internal, invalid_params, no_session};
 use pith_acp::updates::title_of;
 use pith_session::SessionPlaces;
-use pith_store::{LocatedSession, SessionStore, SessionSummary, find_anywhere, is_session_id, list_all};
+use pith_store::{
+    LocatedSession, SessionStore, SessionSummary, find_anywhere, find_unreadable, is_session_id, list_all,
+};
 use serde_json::json;
 
 /// How many sessions one answer lists.
@@ -17,8 +19,13 @@ const PAGE: usize = 50;
 /// Returns the file of a session.
 pub fn find(id: &str, places: &SessionPlaces) -> Result<LocatedSession, Error> {
     // Only what can be an id is looked for.
-    let found = is_session_id(id).then(|| find_anywhere(id, &places.root)).flatten();
-    found.ok_or_else(|| no_session(id))
+    if !is_session_id(id) {
+        return Err(no_session(id));
+    }
+    find_anywhere(id, &places.root).ok_or_else(|| match find_unreadable(id, &places.root) {
+        Some(path) => internal(format!("Session file {}: its header cannot be read", path.display())),
+        None => no_session(id),
+    })
 }
 
 /// Returns the file of a session that belongs to a directory.

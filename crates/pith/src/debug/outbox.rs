@@ -69,6 +69,10 @@ impl Outbox for Watched {
         self.shown.options_changed();
     }
 
+    fn commands_changed(&mut self) {
+        self.shown.commands_changed();
+    }
+
     fn host_tool(&mut self, frame: &HostToolFrame) {
         self.wire.host_tool(frame);
         self.shown.host_tool(frame);

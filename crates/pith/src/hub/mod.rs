@@ -9,6 +9,7 @@ mod seat;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::open::{self, OpenRequest, OpenedSession, Shared};
 use crate::rpc::release_memory;
+use crate::sessions::SessionName;
 use answers::Answers;
 use outbox::SeatOutbox;
 pub use seat::Seat;
@@ -49,7 +51,7 @@ impl Hub {
         outbox: impl FnOnce(&OpenedSession) -> O,
     ) -> anyhow::Result<Rc<Seat>> {
         let opened = open::open(&self.shared, request).await?;
-        let id = opened.session_name().id;
+        let SessionName { id, file } = opened.session_name();
         anyhow::ensure!(!self.seats.borrow().contains_key(&id), "Session {id} is open already");
         opened.discover();
         let answers = Arc::new(Answers::default());
@@ -78,8 +80,10 @@ impl Hub {
             answers,
             stop: CancellationToken::new(),
             ended: ended.clone(),
+            is_unwanted: Rc::default(),
         });
         self.seats.borrow_mut().insert(id.clone(), seat.clone());
+        let is_unwanted = seat.is_unwanted.clone();
         let place = Place { hub: self.clone(), id, _ended: ended.drop_guard() };
         let stop = seat.stop.clone();
         tokio::task::spawn_local(async move {
@@ -87,6 +91,10 @@ impl Hub {
             let place = place;
             let SessionExit { workbench, .. } = pith_session::with_name(&place.id, session.serve(lines, stop)).await;
             workbench.jobs.shutdown_all(SHUTDOWN_GRACE).await;
+            if let Some(file) = file.filter(|_| is_unwanted.get()) {
+                // What cannot be removed is listed, and can be deleted by its user.
+                let _ = pith_store::remove(Path::new(&file));
+            }
         });
         Ok(seat)
     }
@@ -94,17 +102,22 @@ impl Hub {
     /// Waits for the end of a session that is being closed, so that it can be opened again.
     pub async fn wait_for_end(&self, id: &str) {
         let seat = self.seats.borrow().get(id).cloned();
-        if let Some(seat) = seat.filter(|seat| seat.stop.is_cancelled()) {
+        if let Some(seat) = seat.filter(|seat| seat.is_closing()) {
             seat.ended().await;
         }
     }
 
-    /// Closes every session, and returns when nothing of them is left.
+    /// Closes every session, also those that are opened meanwhile, and returns when nothing of them is left.
     pub async fn close_all(&self) {
-        let seats: Vec<_> = self.seats.borrow().values().cloned().collect();
-        seats.iter().for_each(|seat| seat.stop.cancel());
-        for seat in seats {
-            seat.ended.cancelled().await;
+        loop {
+            let seats: Vec<_> = self.seats.borrow().values().cloned().collect();
+            if seats.is_empty() {
+                return;
+            }
+            seats.iter().for_each(|seat| seat.begin_to_close());
+            for seat in seats {
+                seat.ended().await;
+            }
         }
     }
 }

@@ -66,6 +66,10 @@ impl<O: Outbox> Outbox for SeatOutbox<O> {
         self.inner.options_changed();
     }
 
+    fn commands_changed(&mut self) {
+        self.inner.commands_changed();
+    }
+
     fn host_tool(&mut self, frame: &HostToolFrame) {
         self.inner.host_tool(frame);
     }

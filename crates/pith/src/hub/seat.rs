@@ -1,6 +1,8 @@
 //! An open session, as those see it who talk to it.
 
+use std::cell::Cell;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use pith_config::Settings;
@@ -34,6 +36,8 @@ pub struct Seat {
     pub(super) stop: CancellationToken,
     /// Fired when nothing of the session runs any more.
     pub(super) ended: CancellationToken,
+    /// Whether its file is removed when it has ended.
+    pub(super) is_unwanted: Rc<Cell<bool>>,
 }
 
 impl Seat {
@@ -82,6 +86,17 @@ impl Seat {
     /// Closes the session without waiting for its end.
     pub fn begin_to_close(&self) {
         self.stop.cancel();
+    }
+
+    /// Closes a session that nobody has been told of: nothing of it stays.
+    pub fn discard(&self) {
+        self.is_unwanted.set(true);
+        self.begin_to_close();
+    }
+
+    /// Whether somebody has closed it.
+    pub fn is_closing(&self) -> bool {
+        self.stop.is_cancelled()
     }
 
     /// Waits for the end of the session, whoever closes it.

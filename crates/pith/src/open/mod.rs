@@ -44,6 +44,7 @@ use crate::secrets_file;
 use crate::sessions::{self, SessionName};
 use crate::telemetry::SessionTelemetry;
 use crate::{permissions, warn};
+pub use model::WrongModel;
 use model::{choose_model, scripts};
 use options::Choices;
 pub use request::OpenRequest;
@@ -85,6 +86,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         cwd,
         environment,
         arguments: cli,
+        defaults,
         dialect,
         mode,
         ask,
@@ -93,6 +95,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         takes_forms,
         is_replaceable,
         trust_answer_limit,
+        shares_thread,
     } = request;
     let agent_dir = agent_dir(dialect, &environment);
     let mut project = Project::new(&cli, &agent_dir, &environment, ask)
@@ -113,7 +116,14 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     // The session directory is read before the question whether the project is trusted.
     let setting = settings::session_dir(&agent_dir, &cwd);
     let places = sessions::places(cli.session_dir.clone(), &environment, setting.as_deref(), &agent_dir, &cwd);
-    let mut store = cli.sessions.open(&places, &cwd, &environment)?;
+    let (opened, copy) = if shares_thread {
+        let (flags, places, cwd, environment) = (cli.sessions.clone(), places.clone(), cwd, environment.clone());
+        tokio::task::spawn_blocking(move || flags.open(&places, &cwd, &environment)).await??
+    } else {
+        cli.sessions.open(&places, &cwd, &environment)?
+    };
+    // Dropped before `copy`, which would otherwise find its file in use.
+    let mut store = opened;
     // A session belongs to a directory, wherever it is opened from.
     let cwd = store.cwd().to_owned();
     // Before anything of the project runs, and before the first frame.
@@ -149,10 +159,11 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     let scripts = scripts(&cli, &registry)?;
     let client =
         Providers::with_clients(registry.clone(), client_options(&files.settings, &registry), scripts, clients);
-    let start = choose_model(&cli, &registry, &files.settings, &store, &mut loader, &extension_flags).await?;
+    let start = choose_model(&cli, defaults, &registry, &files.settings, &store, &mut loader, &extension_flags).await?;
     let running = loader.into_running();
     let recorded = store.settings().thinking_level.as_deref().and_then(ThinkingLevel::parse);
-    if store.n_messages() > 0 && cli.thinking.is_some() && recorded != Some(start.thinking) {
+    let is_kept = recorded.is_some() && defaults.thinking;
+    if store.n_messages() > 0 && cli.thinking.is_some() && !is_kept && recorded != Some(start.thinking) {
         store.append_thinking_level(start.thinking);
     }
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
@@ -166,7 +177,9 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         sandboxes,
         additional_roots,
         is_offline: cli.offline,
+        mutations: shared.mutations.clone(),
     };
+    copy.keep();
     Ok(OpenedSession {
         cli,
         environment,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use pith_ai::scripted::{self, SCRIPTED, TOUR};
-use pith_ai::select::{self, Recorded, Start, Wanted};
+use pith_ai::select::{self, Defaults, Recorded, Start, Wanted};
 use pith_ai::{Registry, Scripts, Visibility};
 use pith_config::settings::Settings;
 use pith_protocol::ThinkingLevel;
@@ -16,9 +16,15 @@ use crate::extensions::Loader;
 /// The id of the model that plays `--script FILE`.
 const SCRIPT_FILE: &str = "file";
 
+/// Why there is no model of the name that was given.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct WrongModel(String);
+
 /// Selects the model a session starts with; waits for extensions only if one of them may provide it.
 pub(super) async fn choose_model(
     cli: &Cli,
+    defaults: Defaults,
     registry: &Registry,
     settings: &Settings,
     store: &SessionStore,
@@ -33,6 +39,8 @@ pub(super) async fn choose_model(
         scope: &scope,
         thinking: cli.thinking,
         api_key: cli.api_key.as_deref(),
+        // A script is named to be played.
+        defaults: Defaults { model: defaults.model && cli.script.is_none(), ..defaults },
     };
     let recorded = store.settings();
     let recorded = Recorded {
@@ -53,7 +61,7 @@ pub(super) async fn choose_model(
         loader.bind(flags, registry).await;
         start = select();
     }
-    start.map_err(anyhow::Error::msg)
+    Ok(start.map_err(WrongModel)?)
 }
 
 /// The scripted model exists only if it is named.

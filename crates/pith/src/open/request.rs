@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pith_ai::select::Defaults;
 use pith_config::Environment;
 use pith_resources::HOST_ANSWER_LIMIT;
 use pith_tools::process::Supervisor;
@@ -18,6 +19,8 @@ pub struct OpenRequest {
     pub environment: Environment,
     /// The command line, which also selects the session.
     pub arguments: Cli,
+    /// Which arguments give way to what a session remembers.
+    pub defaults: Defaults,
     pub dialect: &'static Dialect,
     pub mode: pith_ext::Mode,
     /// Asks the user questions before the session exists.
@@ -32,6 +35,8 @@ pub struct OpenRequest {
     pub is_replaceable: bool,
     /// How long the host may take to say whether a project is trusted; `None` sets no limit.
     pub trust_answer_limit: Option<Duration>,
+    /// Whether other sessions are served on this thread, which a long file must not hold up.
+    pub shares_thread: bool,
 }
 
 impl OpenRequest {
@@ -41,6 +46,7 @@ impl OpenRequest {
             cwd: crate::current_dir()?,
             environment: Environment::of_process(),
             arguments,
+            defaults: Defaults::default(),
             dialect,
             mode,
             ask: None,
@@ -49,6 +55,7 @@ impl OpenRequest {
             takes_forms: false,
             is_replaceable: true,
             trust_answer_limit: Some(HOST_ANSWER_LIMIT),
+            shares_thread: false,
         })
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pith_ai::{ClientOptions, Clients, Notice, Registry};
 use pith_config::Settings;
+use pith_tools::MutationQueue;
 
 use crate::project::TrustDecisions;
 use crate::telemetry::Exporter;
@@ -18,6 +19,8 @@ pub struct Shared {
     /// Which directories are trusted: one question for each, whichever session asks it.
     pub(super) trust_decisions: TrustDecisions,
     pub(super) telemetry: Exporter,
+    /// Keeps sessions that change the same file from undoing each other's changes.
+    pub(super) mutations: Arc<MutationQueue>,
     /// Programs of MCP servers, where settings let sessions share them.
     pub(super) mcp: pith_mcp::Pool,
 }

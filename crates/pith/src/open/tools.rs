@@ -9,7 +9,7 @@ use pith_config::{AgentDir, Environment, Settings};
 use pith_session::{MadeTools, MakeTools};
 use pith_tools::sandbox::Oversight;
 use pith_tools::shell::Shell;
-use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
+use pith_tools::{MutationQueue, Workbench, WorkbenchOptions, builtin_tools};
 
 use super::checkpoints::recorder;
 use crate::sandbox::Sandboxes;
@@ -23,6 +23,7 @@ pub(super) struct ToolMaker {
     /// Directories that file tools may use beside those of `tools.root`.
     pub additional_roots: Vec<PathBuf>,
     pub is_offline: bool,
+    pub mutations: Arc<MutationQueue>,
 }
 
 impl ToolMaker {
@@ -30,6 +31,7 @@ impl ToolMaker {
     pub fn make(&self, cwd: &Path, settings: &Settings, before: Option<&Workbench>) -> MadeTools {
         let mut options = workbench_options(cwd, &self.environment, settings, self.sandboxes.oversight());
         options.secrets = (settings.secrets.redact() == Redact::All).then(|| self.registry.secrets());
+        options.mutations = self.mutations.clone();
         if let Some(roots) = &mut options.roots {
             roots.extend_from_slice(&self.additional_roots);
         }

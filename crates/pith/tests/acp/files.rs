@@ -1,6 +1,6 @@
 //! Files through the editor: buffers that are newer than the disk.
 
-use pith_testkit::Turn;
+use pith_testkit::{Block, Turn};
 use serde_json::{Value, json};
 
 use crate::support::Editor;
@@ -98,6 +98,36 @@ fn edits_change_the_buffer() {
     // The editor has not saved it, which the model must know.
     assert_eq!(editor.home.read_file("a.txt").as_deref(), Some("one\n"));
     assert!(editor.told().contains("has not saved it"), "{}", editor.told());
+    editor.finish();
+}
+
+#[test]
+fn two_sessions_that_edit_one_file_keep_each_others_changes() {
+    let edits = json!([{"oldText": "two", "newText": "2"}]);
+    let edit_and_read = Turn::blocks([
+        Block::call("edit", json!({"path": "a.txt", "edits": edits})),
+        Block::call("read", json!({"path": "b.txt"})),
+    ]);
+    let mut editor = editor(both(), [edit("a.txt", "one", "1"), edit_and_read, Turn::text("done"), Turn::text("done")]);
+    editor.home.write_file("a.txt", "one\ntwo\n");
+    editor.home.write_file("b.txt", "");
+    let (first, second) = (editor.new_session(), editor.new_session());
+    let one = editor.send_prompt(&first, "edit");
+    let reading = editor.asked("fs/read_text_file");
+    let two = editor.send_prompt(&second, "edit, too");
+    // The call after it is done, so the second edit has begun, too; it must not see the file as it is now.
+    editor.serve("fs/read_text_file", "b.txt", json!({"content": "of the second"}));
+    editor.wait_update(|update| update["status"] == "completed" && update.to_string().contains("of the second"));
+    assert_eq!(editor.n_asked(), 2, "{}", editor.host.describe());
+    editor.reply(&reading, json!({"content": "one\ntwo\n"}));
+    let params = editor.serve("fs/write_text_file", "a.txt", json!({}));
+    assert_eq!(params["content"], "1\ntwo\n");
+    let params = editor.serve("fs/read_text_file", "a.txt", json!({"content": "1\ntwo\n"}));
+    assert_eq!(params["sessionId"], second.as_str());
+    let params = editor.serve("fs/write_text_file", "a.txt", json!({}));
+    assert_eq!(params["content"], "1\n2\n");
+    editor.result(one);
+    editor.result(two);
     editor.finish();
 }
 
