@@ -16,6 +16,7 @@ mod dialogs;
 mod host_tools;
 mod launch;
 mod lifecycle;
+mod options;
 mod outbox;
 mod own;
 mod own_events;
