@@ -20,6 +20,7 @@ mod uri;
 
 // From the session to the editor.
 mod call;
+mod compaction;
 pub mod dialog;
 mod diff;
 mod live_call;
@@ -32,6 +33,7 @@ mod plan;
 pub mod replay;
 mod terminal;
 mod time;
+pub mod underway;
 pub mod updates;
 
 pub use client::Client;

@@ -1,7 +1,6 @@
 //! A tool call that is under way: what the editor has been told of it.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use agent_client_protocol_schema::v1::{
     Meta, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
@@ -14,17 +13,11 @@ use crate::diff;
 use crate::looks::Looks;
 use crate::terminal;
 
-/// How long the arguments of a call may stream before it is announced without them.
-const ANNOUNCED_AFTER: Duration = Duration::from_millis(100);
-
 /// A call between its start in the model's answer and its end.
 pub(crate) struct LiveCall {
     id: String,
     tool: String,
-    /// Which block of the answer it is.
-    pub index: usize,
-    since: Instant,
-    is_announced: bool,
+    stage: Stage,
     /// Complete arguments; empty while they stream.
     arguments: Map<String, Value>,
     /// What a file holds that `write` is about to replace; `None` for a new file.
@@ -32,7 +25,20 @@ pub(crate) struct LiveCall {
     display: Display,
 }
 
-/// News of a call that runs.
+/// How far a call has come.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    /// Its arguments stream, and the editor does not know it.
+    Streaming,
+    /// Its arguments stream, and the editor knows it without them.
+    Announced,
+    /// Its arguments are complete, and the editor knows them.
+    Complete,
+    /// The tool runs.
+    Running,
+}
+
+/// What a running call reports.
 pub(crate) enum Progress {
     /// Its state, which replaces what was shown.
     State(Box<SessionUpdate>),
@@ -42,28 +48,26 @@ pub(crate) enum Progress {
 
 /// Where the client shows the output of a call.
 enum Display {
-    /// In the content of the call.
-    Content,
+    /// In the content of the call; this is what was shown last.
+    Content(Vec<ToolCallContent>),
     /// In a terminal that updates feed; it has got this much.
     FedTerminal(String),
-    /// In a terminal in which the client runs the command.
-    OwnTerminal,
+    /// In the terminal of that id, in which the client runs the command.
+    OwnTerminal(String),
 }
 
 impl LiveCall {
-    pub fn new(id: &str, tool: &str, index: usize, has_terminal: bool, now: Instant) -> Self {
+    pub fn new(id: &str, tool: &str, has_terminal: bool) -> Self {
         LiveCall {
             id: id.to_owned(),
             tool: tool.to_owned(),
-            index,
-            since: now,
-            is_announced: false,
+            stage: Stage::Streaming,
             arguments: Map::new(),
             replaced: None,
             display: if has_terminal && tool == "bash" {
                 Display::FedTerminal(String::new())
             } else {
-                Display::Content
+                Display::Content(Vec::new())
             },
         }
     }
@@ -83,12 +87,12 @@ impl LiveCall {
         is_fed.then(|| (terminal::content(&self.id), terminal::info(&self.id, cwd)))
     }
 
-    /// Called for each piece of the arguments: a long call is announced before it is complete.
-    pub fn grow(&mut self, now: Instant, cwd: &Path, looks: &Looks) -> Option<SessionUpdate> {
-        if self.is_announced || now.duration_since(self.since) < ANNOUNCED_AFTER {
+    /// Called when the arguments take long: the call is announced before it is complete.
+    pub fn announce(&mut self, cwd: &Path, looks: &Looks) -> Option<SessionUpdate> {
+        if self.stage > Stage::Streaming {
             return None;
         }
-        self.is_announced = true;
+        self.stage = Stage::Announced;
         let kind = call::kind(&self.tool, looks);
         let call = ToolCall::new(self.id.clone(), self.tool.clone()).name(self.tool.clone()).kind(kind);
         // Clients make the terminal when the call appears, not later.
@@ -106,7 +110,7 @@ impl LiveCall {
         }
         let Shown { title, kind, locations, content } = self.shown(cwd, looks);
         let raw_input = Value::Object(arguments.clone());
-        if self.is_announced {
+        if std::mem::replace(&mut self.stage, Stage::Complete) > Stage::Streaming {
             let fields = ToolCallUpdateFields::new()
                 .title(title)
                 .raw_input(raw_input)
@@ -114,7 +118,6 @@ impl LiveCall {
                 .content((!content.is_empty()).then_some(content));
             return self.update(fields);
         }
-        self.is_announced = true;
         let (content, info) = self.terminal(cwd).map_or((content, None), |(content, info)| (content, Some(info)));
         let call = ToolCall::new(self.id.clone(), title)
             .name(self.tool.clone())
@@ -154,27 +157,53 @@ impl LiveCall {
         ToolCallUpdate::new(self.id.clone(), fields)
     }
 
+    /// Returns the call as it is now, for an editor that has not heard of it; `None` if nobody was told of it yet.
+    pub fn replayed(&self, cwd: &Path, looks: &Looks) -> Option<Vec<SessionUpdate>> {
+        let status = match self.stage {
+            Stage::Streaming => return None,
+            Stage::Announced | Stage::Complete => ToolCallStatus::Pending,
+            Stage::Running => ToolCallStatus::InProgress,
+        };
+        let Shown { title, kind, locations, content } = self.shown(cwd, looks);
+        let call = ToolCall::new(self.id.clone(), title).name(self.tool.clone()).kind(kind).status(status);
+        let call = call.locations(locations);
+        let call =
+            if self.stage >= Stage::Complete { call.raw_input(Value::Object(self.arguments.clone())) } else { call };
+        let updates = match &self.display {
+            Display::Content(last) => {
+                let content = if last.is_empty() { content } else { last.clone() };
+                vec![SessionUpdate::ToolCall(call.content(content))]
+            }
+            Display::FedTerminal(output) => {
+                let call = call.content(terminal::content(&self.id)).meta(terminal::info(&self.id, cwd));
+                let output = (!output.is_empty()).then(|| terminal::output(&self.id, output));
+                [SessionUpdate::ToolCall(call)].into_iter().chain(output).collect()
+            }
+            Display::OwnTerminal(terminal) => vec![SessionUpdate::ToolCall(call.content(terminal::content(terminal)))],
+        };
+        Some(updates)
+    }
+
     /// Called when the tool starts.
-    pub fn start(&self) -> SessionUpdate {
+    pub fn start(&mut self) -> SessionUpdate {
+        self.stage = Stage::Running;
         self.update(ToolCallUpdateFields::new().status(ToolCallStatus::InProgress))
     }
 
     /// Called with what is known of the result so far; `None` if there is nothing new to show.
     pub fn progress(&mut self, result: &ToolResult<'_>) -> Option<Progress> {
         if let Some(terminal) = call::terminal_of(result.details.as_deref()) {
-            self.display = Display::OwnTerminal;
+            self.display = Display::OwnTerminal(terminal.to_owned());
             let fields = ToolCallUpdateFields::new().content(terminal::content(terminal));
             return Some(Progress::State(Box::new(self.update(fields))));
         }
         let text = call::text_of(&result.content);
-        match self.display {
-            Display::Content => {}
-            Display::FedTerminal(_) => return self.new_output(&text).map(Progress::Output),
-            Display::OwnTerminal => return None,
-        }
         let content = if self.tool == "bash" { call::fenced(&text) } else { call::contents(&result.content) };
-        if content.is_empty() {
-            return None;
+        match &mut self.display {
+            Display::Content(_) if content.is_empty() => return None,
+            Display::Content(last) => last.clone_from(&content),
+            Display::FedTerminal(_) => return self.new_output(&text).map(Progress::Output),
+            Display::OwnTerminal(_) => return None,
         }
         Some(Progress::State(Box::new(self.update(ToolCallUpdateFields::new().content(content)))))
     }
@@ -187,10 +216,10 @@ impl LiveCall {
         let content = self.overwriting(cwd).filter(|_| !is_error).unwrap_or(content);
         let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
         let fields = ToolCallUpdateFields::new().status(status).raw_output(raw_output).locations(locations);
-        match self.display {
-            Display::Content => return vec![self.update(fields.content(content))],
-            // It stays where it is shown.
-            Display::OwnTerminal => return vec![self.update(fields)],
+        match &self.display {
+            Display::Content(_) => return vec![self.update(fields.content(content))],
+            // Said again, because the report that named it may have been left out for a client that reads slowly.
+            Display::OwnTerminal(terminal) => return vec![self.update(fields.content(terminal::content(terminal)))],
             Display::FedTerminal(_) => {}
         }
         let text = call::text_of(&result.content);
@@ -203,7 +232,7 @@ impl LiveCall {
     /// Called when the call will not end any more; `None` if the editor does not know it.
     pub fn abort(self) -> Option<SessionUpdate> {
         let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(call::aborted());
-        self.is_announced.then(|| self.update(fields))
+        (self.stage > Stage::Streaming).then(|| self.update(fields))
     }
 
     fn update(&self, fields: ToolCallUpdateFields) -> SessionUpdate {
@@ -242,15 +271,15 @@ mod tests {
 
     #[test]
     fn a_call_whose_arguments_take_long_is_announced_without_them() {
-        let (start, cwd, looks) = (Instant::now(), Path::new("/w"), Looks::default());
-        let mut call = LiveCall::new("c", "bash", 0, true, start);
-        assert!(call.grow(start + ANNOUNCED_AFTER - Duration::from_millis(1), cwd, &looks).is_none());
-        let early = json!(call.grow(start + ANNOUNCED_AFTER, cwd, &looks));
+        let (cwd, looks) = (Path::new("/w"), Looks::default());
+        let mut call = LiveCall::new("c", "bash", true);
+        assert!(call.replayed(cwd, &looks).is_none());
+        let early = json!(call.announce(cwd, &looks));
         assert_eq!((&early["sessionUpdate"], &early["title"]), (&json!("tool_call"), &json!("bash")));
         assert!(early.get("rawInput").is_none(), "{early}");
         assert_eq!(early["content"], json!([{"type": "terminal", "terminalId": "c"}]));
         assert_eq!(early["_meta"]["terminal_info"], json!({"terminal_id": "c", "cwd": "/w"}));
-        assert!(call.grow(start + 2 * ANNOUNCED_AFTER, cwd, &looks).is_none(), "once");
+        assert!(call.announce(cwd, &looks).is_none(), "once");
         let arguments = json!({"command": "make"});
         let complete = json!(call.complete(arguments.as_object().expect("an object"), cwd, &looks));
         let expected =
@@ -260,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_terminal_gets_only_what_is_new() {
-        let mut call = LiveCall::new("c", "bash", 0, true, Instant::now());
+        let mut call = LiveCall::new("c", "bash", true);
         let mut check = |text: &str, expected: Option<&str>| assert_eq!(call.new_output(text).as_deref(), expected);
         check("one\n", Some("one\n"));
         check("one\ntwo\n", Some("two\n"));

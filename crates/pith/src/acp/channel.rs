@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use pith_acp::acp::{SessionId, SessionNotification, SessionUpdate};
 use pith_acp::piece::Piece;
+use pith_acp::underway::Underway;
 use pith_acp::wire::append_notification;
 use pith_session::{Room, short_name};
 use serde::Serialize;
@@ -13,6 +14,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::dialogs::is_card;
 use crate::transport::output::WaitingOutput;
 use crate::transport::writer::FrameQueue;
 use crate::warn;
@@ -57,6 +59,18 @@ pub struct Channel {
     released: CancellationToken,
     /// Running tool calls by their ids.
     shown: Mutex<HashMap<String, Shown>>,
+    replay: Mutex<ReplayStart>,
+}
+
+/// The moment from which on a replay does not show what happens.
+#[derive(Default)]
+enum ReplayStart {
+    #[default]
+    Past,
+    /// The stored conversation was asked for.
+    Expected,
+    /// It was read while this was under way.
+    Read(Underway),
 }
 
 impl Channel {
@@ -68,6 +82,7 @@ impl Channel {
             held: Mutex::new(Some(Vec::new())),
             released: CancellationToken::new(),
             shown: Mutex::default(),
+            replay: Mutex::default(),
         }
     }
 
@@ -75,6 +90,35 @@ impl Channel {
     pub fn hold(self: &Arc<Self>) -> Hold {
         self.lock().get_or_insert_default();
         Hold(Arc::clone(self))
+    }
+
+    /// Called before the stored conversation is asked for, to show it.
+    pub fn expect_replay(&self) {
+        *self.lock_replay() = ReplayStart::Expected;
+    }
+
+    /// Called when the stored conversation was read. If it is to be shown, keeps what is `underway`, and forgets what was
+    /// held back: the one or the other has it.
+    pub fn conversation_read(&self, underway: impl FnOnce() -> Underway) {
+        let mut replay = self.lock_replay();
+        if !matches!(*replay, ReplayStart::Expected) {
+            return;
+        }
+        let underway = underway();
+        // Output that waits is sent before the replay shows it again.
+        underway.calls().for_each(|call| self.queue.end_progress(&self.key(call)));
+        if let Some(held) = &mut *self.lock() {
+            held.retain(|held| !held.is_replayed());
+        }
+        *replay = ReplayStart::Read(underway);
+    }
+
+    /// Takes what was under way when the stored conversation was read.
+    pub fn take_underway(&self) -> Underway {
+        match std::mem::take(&mut *self.lock_replay()) {
+            ReplayStart::Read(underway) => underway,
+            ReplayStart::Past | ReplayStart::Expected => Underway::default(),
+        }
     }
 
     /// Sends an update, in its turn.
@@ -222,6 +266,10 @@ impl Channel {
         self.queue.room()
     }
 
+    fn lock_replay(&self) -> MutexGuard<'_, ReplayStart> {
+        self.replay.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock_shown(&self) -> MutexGuard<'_, HashMap<String, Shown>> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -232,6 +280,23 @@ impl Channel {
 }
 
 impl Held {
+    /// Whether a replay shows it.
+    fn is_replayed(&self) -> bool {
+        match self {
+            Held::Update(update) => match &**update {
+                SessionUpdate::UserMessageChunk(chunk)
+                | SessionUpdate::AgentMessageChunk(chunk)
+                | SessionUpdate::AgentThoughtChunk(chunk) => chunk.message_id.is_some(),
+                SessionUpdate::ToolCall(call) => !is_card(&call.tool_call_id),
+                SessionUpdate::ToolCallUpdate(update) => !is_card(&update.tool_call_id),
+                SessionUpdate::UsageUpdate(_) | SessionUpdate::SessionInfoUpdate(_) => true,
+                _ => false,
+            },
+            Held::Progress(..) | Held::Output(..) => true,
+            Held::Own(..) => false,
+        }
+    }
+
     fn is_progress_of(&self, id: &str) -> bool {
         matches!(self, Held::Progress(call, _) if call == id)
     }

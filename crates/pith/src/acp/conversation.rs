@@ -200,10 +200,14 @@ impl Conversation {
     /// later updates depend on.
     pub async fn replay(&self, shows: bool) -> Result<(), Error> {
         let state = self.state().await?;
+        if shows {
+            self.channel.expect_replay();
+        }
         let branch = self.seat.branch().await.map_err(of_command)?;
+        let underway = self.channel.take_underway();
         let counted = lock(&self.translator).cost();
         let looks = lock(&self.translator).looks().clone();
-        let replay = Replay { cwd: &self.seat.cwd, client: &self.client, looks };
+        let mut replay = Replay { cwd: &self.seat.cwd, client: &self.client, looks, underway };
         let (mut totals, mut frames) = (Totals::default(), Vec::new());
         for turn in turns(branch.messages()) {
             turn.iter().for_each(|(_, message)| totals.add(message));
@@ -223,11 +227,13 @@ impl Conversation {
             // What was spent since is not in the branch.
             let since = translator.cost() - counted;
             translator.set_cost(totals.cost + since);
+            translator.set_updated(totals.updated());
             if totals.has_title() || state.session_name.is_some() {
                 translator.set_titled();
             }
         }
         if shows {
+            replay.rest().into_iter().for_each(|update| self.channel.append(&mut frames, update));
             let window = window(&state);
             let last = totals.updates(window, state.session_name).into_iter();
             last.for_each(|update| self.channel.append(&mut frames, update));
