@@ -274,5 +274,9 @@ fn an_extension_cannot_put_another_session_in_the_place_of_its_own() {
     assert_eq!(said(&mut editor, &session, "/other"), "answer {\"cancelled\":true}\n");
     assert_eq!(editor.prompt(&session, "hi"), "end_turn");
     assert!(editor.host.stderr().contains("cannot take the place of this session"));
+    said(&mut editor, &session, "/other");
+    let found = editor.ask("_pith/diagnostics", json!({"sessionId": session}))["diagnostics"].take();
+    let kept = found.as_array().expect("a list").iter().filter(|found| found["code"] == "session_kept");
+    assert_eq!(kept.count(), 1, "{found}");
     editor.finish();
 }
