@@ -29,6 +29,7 @@ mod notices;
 pub mod outcome;
 pub mod permission;
 pub mod piece;
+pub mod place;
 mod plan;
 pub mod replay;
 mod terminal;

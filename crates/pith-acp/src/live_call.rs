@@ -1,6 +1,6 @@
 //! A tool call that is under way: what the editor has been told of it.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1::{
     Meta, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::call::{self, Finished, Shown};
 use crate::diff;
 use crate::looks::Looks;
+use crate::place::{Current, Place};
 use crate::terminal;
 
 /// A call between its start in the model's answer and its end.
@@ -20,8 +21,9 @@ pub(crate) struct LiveCall {
     stage: Stage,
     /// Complete arguments; empty while they stream.
     arguments: Map<String, Value>,
-    /// What a file holds that `write` is about to replace; `None` for a new file.
-    replaced: Option<String>,
+    is_refused: bool,
+    /// What is in the file that `write` is about to replace.
+    replaced: Current,
     display: Display,
 }
 
@@ -63,7 +65,8 @@ impl LiveCall {
             tool: tool.to_owned(),
             stage: Stage::Streaming,
             arguments: Map::new(),
-            replaced: None,
+            is_refused: false,
+            replaced: Current::Unknown,
             display: if has_terminal && tool == "bash" {
                 Display::FedTerminal(String::new())
             } else {
@@ -82,13 +85,13 @@ impl LiveCall {
     }
 
     /// The terminal that the client makes for its output, if that is where it goes.
-    fn terminal(&self, cwd: &Path) -> Option<(Vec<ToolCallContent>, Meta)> {
+    fn terminal(&self, place: &dyn Place) -> Option<(Vec<ToolCallContent>, Meta)> {
         let is_fed = matches!(self.display, Display::FedTerminal(_));
-        is_fed.then(|| (terminal::content(&self.id), terminal::info(&self.id, cwd)))
+        is_fed.then(|| (terminal::content(&self.id), terminal::info(&self.id, place.cwd())))
     }
 
     /// Called when the arguments take long: the call is announced before it is complete.
-    pub fn announce(&mut self, cwd: &Path, looks: &Looks) -> Option<SessionUpdate> {
+    pub fn announce(&mut self, place: &dyn Place, looks: &Looks) -> Option<SessionUpdate> {
         if self.stage > Stage::Streaming {
             return None;
         }
@@ -96,19 +99,21 @@ impl LiveCall {
         let kind = call::kind(&self.tool, looks);
         let call = ToolCall::new(self.id.clone(), self.tool.clone()).name(self.tool.clone()).kind(kind);
         // Clients make the terminal when the call appears, not later.
-        let (content, info) = self.terminal(cwd).unzip();
+        let (content, info) = self.terminal(place).unzip();
         Some(SessionUpdate::ToolCall(call.content(content.unwrap_or_default()).meta(info)))
     }
 
-    /// Called when the arguments are complete.
-    pub fn complete(&mut self, arguments: &Map<String, Value>, cwd: &Path, looks: &Looks) -> SessionUpdate {
+    /// Called when the arguments are complete, before the tool runs. `earlier` are calls that have not ended.
+    pub fn complete(
+        &mut self,
+        arguments: &Map<String, Value>,
+        earlier: &[LiveCall],
+        place: &dyn Place,
+        looks: &Looks,
+    ) -> SessionUpdate {
         self.arguments = arguments.clone();
-        if self.tool == "write" {
-            let current = call::path_of(arguments, cwd).and_then(|path| diff::current(&path));
-            // The call may have run already, if nobody has to approve it.
-            self.replaced = current.filter(|text| arguments.get("content").is_none_or(|content| content != text));
-        }
-        let Shown { title, kind, locations, content } = self.shown(cwd, looks);
+        self.read_replaced(earlier, place);
+        let Shown { title, kind, locations, content } = self.shown(place, looks);
         let raw_input = Value::Object(arguments.clone());
         if std::mem::replace(&mut self.stage, Stage::Complete) > Stage::Streaming {
             let fields = ToolCallUpdateFields::new()
@@ -118,7 +123,7 @@ impl LiveCall {
                 .content((!content.is_empty()).then_some(content));
             return self.update(fields);
         }
-        let (content, info) = self.terminal(cwd).map_or((content, None), |(content, info)| (content, Some(info)));
+        let (content, info) = self.terminal(place).map_or((content, None), |(content, info)| (content, Some(info)));
         let call = ToolCall::new(self.id.clone(), title)
             .name(self.tool.clone())
             .kind(kind)
@@ -130,22 +135,38 @@ impl LiveCall {
     }
 
     /// What is shown of it by its arguments, and by what it is about to replace.
-    fn shown(&self, cwd: &Path, looks: &Looks) -> Shown {
-        let shown = call::shown(&self.tool, &self.arguments, cwd, looks);
-        let content = self.overwriting(cwd).unwrap_or(shown.content);
+    fn shown(&self, place: &dyn Place, looks: &Looks) -> Shown {
+        let shown = call::shown(&self.tool, &self.arguments, place, looks);
+        let content = self.overwriting(place).unwrap_or(shown.content);
         Shown { content, ..shown }
     }
 
     /// The change of a file that was there before the call.
-    fn overwriting(&self, cwd: &Path) -> Option<Vec<ToolCallContent>> {
-        let (old, path) = (self.replaced.as_deref()?, call::path_of(&self.arguments, cwd)?);
-        let new = self.arguments.get("content")?.as_str()?;
+    fn overwriting(&self, place: &dyn Place) -> Option<Vec<ToolCallContent>> {
+        let Current::Text(old) = &self.replaced else { return None };
+        let (path, new) = self.written(place)?;
         Some(diff::change(&path, Some(old), new))
     }
 
-    /// Returns the call as it was announced.
-    pub fn told(&self, cwd: &Path, looks: &Looks) -> ToolCallUpdate {
-        let Shown { title, kind, locations, content } = self.shown(cwd, looks);
+    /// The file that the call replaces as a whole, and its new text.
+    fn written(&self, place: &dyn Place) -> Option<(PathBuf, &str)> {
+        let text = self.arguments.get("content").filter(|_| self.tool == "write")?.as_str()?;
+        Some((call::path_of(&self.arguments, place)?, text))
+    }
+
+    /// Takes what is in the file that the call replaces: what an earlier call writes, or what is there now.
+    fn read_replaced(&mut self, earlier: &[LiveCall], place: &dyn Place) {
+        let Some((path, _)) = self.written(place) else { return };
+        let earlier = earlier.iter().rev().filter(|call| !call.is_refused);
+        let written = earlier.filter_map(|call| call.written(place)).find(|(other, _)| *other == path);
+        self.replaced = written.map_or_else(|| place.current(&path), |(_, text)| Current::Text(text.to_owned()));
+    }
+
+    /// Returns the call as it was announced, for a question before the tool runs. The file that it replaces is read once
+    /// more: an earlier call may have been refused, and somebody may have changed it.
+    pub fn told(&mut self, earlier: &[LiveCall], place: &dyn Place, looks: &Looks) -> ToolCallUpdate {
+        self.read_replaced(earlier, place);
+        let Shown { title, kind, locations, content } = self.shown(place, looks);
         let fields = ToolCallUpdateFields::new()
             .title(title)
             .name(self.tool.clone())
@@ -158,13 +179,13 @@ impl LiveCall {
     }
 
     /// Returns the call as it is now, for an editor that has not heard of it; `None` if nobody was told of it yet.
-    pub fn replayed(&self, cwd: &Path, looks: &Looks) -> Option<Vec<SessionUpdate>> {
+    pub fn replayed(&self, place: &dyn Place, looks: &Looks) -> Option<Vec<SessionUpdate>> {
         let status = match self.stage {
             Stage::Streaming => return None,
             Stage::Announced | Stage::Complete => ToolCallStatus::Pending,
             Stage::Running => ToolCallStatus::InProgress,
         };
-        let Shown { title, kind, locations, content } = self.shown(cwd, looks);
+        let Shown { title, kind, locations, content } = self.shown(place, looks);
         let call = ToolCall::new(self.id.clone(), title).name(self.tool.clone()).kind(kind).status(status);
         let call = call.locations(locations);
         let call =
@@ -175,13 +196,18 @@ impl LiveCall {
                 vec![SessionUpdate::ToolCall(call.content(content))]
             }
             Display::FedTerminal(output) => {
-                let call = call.content(terminal::content(&self.id)).meta(terminal::info(&self.id, cwd));
+                let call = call.content(terminal::content(&self.id)).meta(terminal::info(&self.id, place.cwd()));
                 let output = (!output.is_empty()).then(|| terminal::output(&self.id, output));
                 [SessionUpdate::ToolCall(call)].into_iter().chain(output).collect()
             }
             Display::OwnTerminal(terminal) => vec![SessionUpdate::ToolCall(call.content(terminal::content(terminal)))],
         };
         Some(updates)
+    }
+
+    /// Called when somebody has refused the call.
+    pub fn refuse(&mut self) {
+        self.is_refused = true;
     }
 
     /// Called when the tool starts.
@@ -209,11 +235,11 @@ impl LiveCall {
     }
 
     /// Called when the tool has ended.
-    pub fn end(mut self, result: &ToolResult<'_>, is_error: bool, cwd: &Path) -> Vec<SessionUpdate> {
+    pub fn end(mut self, result: &ToolResult<'_>, is_error: bool, place: &dyn Place) -> Vec<SessionUpdate> {
         let details = result.details.as_deref();
         let Finished { content, raw_output, locations } =
-            call::finished(&self.tool, &self.arguments, &result.content, details, is_error, cwd);
-        let content = self.overwriting(cwd).filter(|_| !is_error).unwrap_or(content);
+            call::finished(&self.tool, &self.arguments, &result.content, details, is_error, place);
+        let content = self.overwriting(place).filter(|_| !is_error).unwrap_or(content);
         let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
         let fields = ToolCallUpdateFields::new().status(status).raw_output(raw_output).locations(locations);
         match &self.display {
@@ -268,20 +294,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::place::Directory;
 
     #[test]
     fn a_call_whose_arguments_take_long_is_announced_without_them() {
-        let (cwd, looks) = (Path::new("/w"), Looks::default());
+        let (place, looks) = (&Directory("/w".into()), Looks::default());
         let mut call = LiveCall::new("c", "bash", true);
-        assert!(call.replayed(cwd, &looks).is_none());
-        let early = json!(call.announce(cwd, &looks));
+        assert!(call.replayed(place, &looks).is_none());
+        let early = json!(call.announce(place, &looks));
         assert_eq!((&early["sessionUpdate"], &early["title"]), (&json!("tool_call"), &json!("bash")));
         assert!(early.get("rawInput").is_none(), "{early}");
         assert_eq!(early["content"], json!([{"type": "terminal", "terminalId": "c"}]));
         assert_eq!(early["_meta"]["terminal_info"], json!({"terminal_id": "c", "cwd": "/w"}));
-        assert!(call.announce(cwd, &looks).is_none(), "once");
+        assert!(call.announce(place, &looks).is_none(), "once");
         let arguments = json!({"command": "make"});
-        let complete = json!(call.complete(arguments.as_object().expect("an object"), cwd, &looks));
+        let complete = json!(call.complete(arguments.as_object().expect("an object"), &[], place, &looks));
         let expected =
             json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "make", "rawInput": arguments});
         assert_eq!(complete, expected);

@@ -1,7 +1,6 @@
 //! A stored conversation as updates: what an editor would show had it watched.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use agent_client_protocol_schema::v1::{
     CompactionStatus, CompactionUpdate, ContentBlock, ContentChunk, SessionInfoUpdate, SessionUpdate, TextContent,
@@ -14,6 +13,7 @@ use serde_json::json;
 use crate::Client;
 use crate::call::{self, Finished, Shown};
 use crate::looks::Looks;
+use crate::place::Place;
 use crate::plan::plan;
 use crate::terminal;
 use crate::time::iso;
@@ -26,7 +26,7 @@ const REMINDER: &str = "todo-reminder";
 
 /// Makes updates of stored messages.
 pub struct Replay<'a> {
-    pub cwd: &'a Path,
+    pub place: &'a dyn Place,
     pub client: &'a Client,
     pub looks: Looks,
     /// What is not stored yet.
@@ -98,7 +98,7 @@ impl Replay<'_> {
 
     /// A call with its end, or as it is now. One that neither ended nor is under way has failed.
     fn call(&mut self, call: &pith_protocol::ToolCall, results: &Results) -> Vec<SessionUpdate> {
-        let Shown { title, kind, locations, .. } = call::shown(&call.name, &call.arguments, self.cwd, &self.looks);
+        let Shown { title, kind, locations, .. } = call::shown(&call.name, &call.arguments, self.place, &self.looks);
         let replayed = ToolCall::new(call.id.clone(), title)
             .name(call.name.clone())
             .kind(kind)
@@ -116,7 +116,7 @@ impl Replay<'_> {
             &result.content,
             result.details.as_ref(),
             result.is_error,
-            self.cwd,
+            self.place,
         );
         let status = if result.is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
         let ended = replayed.locations(changed.unwrap_or(locations)).status(status).raw_output(raw_output);
@@ -143,7 +143,7 @@ impl Replay<'_> {
         let id = call.tool_call_id.0.clone();
         let exit = ToolCallUpdate::new(id.clone(), ToolCallUpdateFields::new());
         let exit = exit.meta(terminal::exit(&id, exit_code, signal));
-        let call = call.content(terminal::content(&id)).meta(terminal::info(&id, self.cwd));
+        let call = call.content(terminal::content(&id)).meta(terminal::info(&id, self.place.cwd()));
         let output = (!output.is_empty()).then(|| terminal::output(&id, output));
         [SessionUpdate::ToolCall(call)].into_iter().chain(output).chain([SessionUpdate::ToolCallUpdate(exit)]).collect()
     }
@@ -247,13 +247,14 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::place::Directory;
 
     /// Shows messages; returns their updates and those about all of them.
     fn shown(messages: &[(&str, Value)], capabilities: Value) -> (Vec<Value>, Vec<Value>) {
         let introduction = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
         let client = Client::of(serde_json::from_value(introduction).expect("an introduction"));
         let underway = Underway::default();
-        let mut replay = Replay { cwd: Path::new("/w"), client: &client, looks: Looks::default(), underway };
+        let mut replay = Replay { place: &Directory("/w".into()), client: &client, looks: Looks::default(), underway };
         let read = |(id, message): &(&str, Value)| {
             ((*id).to_owned(), serde_json::from_value::<Message>(message.clone()).expect("a message"))
         };

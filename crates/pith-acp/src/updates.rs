@@ -1,6 +1,7 @@
 //! Turns what a live session tells into updates for the editor.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{
     ContentBlock, Cost, MessageId, SessionInfoUpdate, SessionUpdate, TextContent, ToolCallUpdate, UsageUpdate,
@@ -14,6 +15,7 @@ use crate::call::content_block;
 use crate::live_call::{LiveCall, Progress};
 use crate::looks::Looks;
 use crate::piece::Piece;
+use crate::place::{Directory, Place};
 use crate::plan::plan;
 use crate::time::iso;
 use crate::underway::{Partial, Underway};
@@ -24,7 +26,7 @@ const MAX_TITLE: usize = 80;
 
 /// What a session has told its editor so far, as far as later updates depend on it.
 pub struct Translator {
-    cwd: PathBuf,
+    place: Arc<dyn Place>,
     pub(crate) client: Client,
     looks: Looks,
     /// The entry that the message being told will have in the session file.
@@ -90,7 +92,7 @@ pub trait Sink {
 impl Translator {
     pub fn new(cwd: PathBuf, client: Client) -> Self {
         Translator {
-            cwd,
+            place: Arc::new(Directory(cwd)),
             client,
             looks: Looks::default(),
             entry: None,
@@ -104,6 +106,11 @@ impl Translator {
             is_commanded: false,
             outcome: Outcome::default(),
         }
+    }
+
+    /// Takes the files of the session.
+    pub fn set_place(&mut self, place: Arc<dyn Place>) {
+        self.place = place;
     }
 
     /// Returns what the session has cost.
@@ -153,14 +160,14 @@ impl Translator {
 
     /// Returns what is under way and not stored yet.
     pub fn underway(&self) -> Underway {
-        let shown = |call: &LiveCall| Some((call.id().to_owned(), call.replayed(&self.cwd, &self.looks)?));
+        let shown = |call: &LiveCall| Some((call.id().to_owned(), call.replayed(&*self.place, &self.looks)?));
         Underway { calls: self.calls.iter().filter_map(shown).collect(), message: self.partial.updates() }
     }
 
     /// Called when the arguments of a call have streamed for a while: shows it before they are complete.
     pub fn announce(&mut self, id: &str, sink: &mut impl Sink) {
         let call = self.calls.iter_mut().find(|call| call.is(id));
-        if let Some(update) = call.and_then(|call| call.announce(&self.cwd, &self.looks)) {
+        if let Some(update) = call.and_then(|call| call.announce(&*self.place, &self.looks)) {
             sink.update(update);
         }
     }
@@ -171,8 +178,15 @@ impl Translator {
     }
 
     /// Returns what the editor has been told of a call that is under way, for a question about it.
-    pub fn live_call(&self, id: &str) -> Option<ToolCallUpdate> {
-        self.calls.iter().find(|call| call.is(id)).map(|call| call.told(&self.cwd, &self.looks))
+    pub fn live_call(&mut self, id: &str) -> Option<ToolCallUpdate> {
+        let at = self.calls.iter().position(|call| call.is(id))?;
+        let (earlier, later) = self.calls.split_at_mut(at);
+        Some(later[0].told(earlier, &*self.place, &self.looks))
+    }
+
+    /// Called when somebody has refused a call: it writes nothing that a later one could replace.
+    pub fn refuse(&mut self, id: &str) {
+        self.calls.iter_mut().filter(|call| call.is(id)).for_each(LiveCall::refuse);
     }
 
     /// Takes a piece of an answer.
@@ -187,7 +201,7 @@ impl Translator {
             AssistantEvent::ToolCallEnd { call, .. } => {
                 let at = self.calls.iter().rposition(|live| live.is(&call.id));
                 let at = at.unwrap_or_else(|| self.adopt(&call.id, &call.name));
-                sink.update(self.calls[at].complete(&call.arguments, &self.cwd, &self.looks));
+                sink.update(self.complete(at, &call.arguments));
             }
             AssistantEvent::Start(_)
             | AssistantEvent::Meta { .. }
@@ -215,7 +229,7 @@ impl Translator {
                 let known = self.calls.iter().position(|call| call.is(tool_call_id));
                 let at = known.unwrap_or_else(|| {
                     let at = self.adopt(tool_call_id, tool_name);
-                    sink.update(self.calls[at].complete(args, &self.cwd, &self.looks));
+                    sink.update(self.complete(at, args));
                     at
                 });
                 sink.update(self.calls[at].start());
@@ -257,6 +271,11 @@ impl Translator {
     fn adopt(&mut self, id: &str, tool: &str) -> usize {
         self.calls.push(LiveCall::new(id, tool, self.client.shows_terminal_output()));
         self.calls.len() - 1
+    }
+
+    fn complete(&mut self, at: usize, arguments: &Map<String, Value>) -> SessionUpdate {
+        let (earlier, later) = self.calls.split_at_mut(at);
+        later[0].complete(arguments, earlier, &*self.place, &self.looks)
     }
 
     fn message_start(&mut self, message: &Message, sink: &mut impl Sink) {
@@ -313,7 +332,7 @@ impl Translator {
     fn call_end(&mut self, id: &str, tool: &str, result: &ToolResult<'_>, is_error: bool, sink: &mut impl Sink) {
         let Some(at) = self.calls.iter().position(|call| call.is(id)) else { return };
         sink.progress_ended(id);
-        for update in self.calls.remove(at).end(result, is_error, &self.cwd) {
+        for update in self.calls.remove(at).end(result, is_error, &*self.place) {
             sink.update(update);
         }
         if tool == "todo_write"

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::channel::Channel;
 use super::options::KnownOptions;
 use super::outbox::{SharedTranslator, lock};
+use super::place::ToolPlace;
 use super::requests::Requests;
 use super::servers::{self, Servers};
 use super::slash::SlashCommand;
@@ -69,6 +70,7 @@ impl Conversation {
         turns: mpsc::UnboundedSender<TurnRequest>,
     ) -> Self {
         let options = KnownOptions::new(seat.settings.retry.enabled);
+        lock(&translator).set_place(Arc::new(ToolPlace(seat.workbench.clone())));
         Conversation {
             seat,
             additional_directories,
@@ -205,9 +207,10 @@ impl Conversation {
         }
         let branch = self.seat.branch().await.map_err(of_command)?;
         let underway = self.channel.take_underway();
+        let place = ToolPlace(self.seat.workbench.clone());
         let counted = lock(&self.translator).cost();
         let looks = lock(&self.translator).looks().clone();
-        let mut replay = Replay { cwd: &self.seat.cwd, client: &self.client, looks, underway };
+        let mut replay = Replay { place: &place, client: &self.client, looks, underway };
         let (mut totals, mut frames) = (Totals::default(), Vec::new());
         for turn in turns(branch.messages()) {
             turn.iter().for_each(|(_, message)| totals.add(message));

@@ -175,6 +175,9 @@ impl Dialogs {
                 }
                 Err(_) => None,
             };
+            if matches!(option, None | Some(OptionId::Deny | OptionId::Stop)) {
+                lock(&conversation.translator).refuse(&request.tool_call.tool_call_id.0);
+            }
             let reply = HostReply::Permission { id: Some(id), option, message: None };
             conversation.seat.send(Inbound::Reply(reply)).await;
         });

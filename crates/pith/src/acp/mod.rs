@@ -20,6 +20,7 @@ mod options;
 mod outbox;
 mod own;
 mod own_events;
+mod place;
 mod requests;
 mod responder;
 mod saved;
