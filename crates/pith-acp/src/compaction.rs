@@ -35,3 +35,34 @@ impl Translator {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pith_protocol::CompactionReason;
+
+    use super::*;
+    use crate::Client;
+
+    #[test]
+    fn each_compaction_has_an_id_of_its_own() {
+        let start = Event::CompactionStart { reason: CompactionReason::Manual };
+        let id = || {
+            let mut translator = Translator::new("/w".into(), Client::default());
+            translator.compaction(&start, &mut Nowhere);
+            translator.compaction
+        };
+        // Two lives of one session.
+        assert_ne!(id(), id());
+    }
+
+    struct Nowhere;
+
+    impl Sink for Nowhere {
+        fn update(&mut self, _update: SessionUpdate) {}
+        fn text(&mut self, _piece: crate::piece::Piece, _text: &str) {}
+        fn progress(&mut self, _call: &str, _update: SessionUpdate) {}
+        fn progress_ended(&mut self, _call: &str) {}
+        fn tell(&mut self, _notable: Notable) {}
+        fn log(&mut self, _text: &str) {}
+    }
+}

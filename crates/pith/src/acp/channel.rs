@@ -381,6 +381,29 @@ mod tests {
         assert_eq!(texts, [answer.as_str(), "out", "the end", "of another session"].map(Some));
     }
 
+    #[test]
+    fn updates_for_an_editor_that_has_gone_do_not_accumulate() {
+        /// A pipe that nobody reads.
+        struct Broken;
+        impl std::io::Write for Broken {
+            fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+                Err(std::io::ErrorKind::BrokenPipe.into())
+            }
+
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let (queue, writer) = FrameQueue::start(Broken, || {}).expect("a thread");
+        let channel = Channel::held("s", queue);
+        channel.send(state("noticed"));
+        writer.join().expect("the writer ends");
+        let mut frames = Vec::new();
+        channel.append(&mut frames, state("lost"));
+        channel.send_all(&mut frames);
+        assert!(frames.is_empty());
+    }
+
     #[tokio::test]
     async fn output_of_commands_does_not_accumulate_for_an_editor_that_does_not_read() {
         let frames = Frames::default();
