@@ -1,6 +1,6 @@
 //! How a tool call looks in an editor: kind, title, locations, and its result.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1::{
     ContentBlock, ImageContent, TextContent, ToolCallContent, ToolCallLocation, ToolKind,
@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::diff;
 use crate::looks::Looks;
+use crate::place::Place;
 
 /// How many characters of a command its title shows.
 const MAX_TITLE: usize = 200;
@@ -52,8 +53,8 @@ fn is_own(tool: &str) -> bool {
 }
 
 /// Describes a call by its arguments.
-pub(crate) fn shown(tool: &str, arguments: &Map<String, Value>, cwd: &Path, looks: &Looks) -> Shown {
-    let path = path_of(arguments, cwd);
+pub(crate) fn shown(tool: &str, arguments: &Map<String, Value>, place: &dyn Place, looks: &Looks) -> Shown {
+    let path = path_of(arguments, place);
     let locations = match (tool, &path) {
         ("read", Some(path)) => {
             let line = arguments.get("offset").and_then(Value::as_f64).map(|line| line.max(1.0) as u32);
@@ -73,9 +74,9 @@ pub(crate) fn finished(
     blocks: &[Block],
     details: Option<&Value>,
     is_error: bool,
-    cwd: &Path,
+    place: &dyn Place,
 ) -> Finished {
-    let path = path_of(arguments, cwd);
+    let path = path_of(arguments, place);
     let mut locations = None;
     let content = match (tool, &path) {
         ("edit", Some(path)) if !is_error => {
@@ -93,7 +94,7 @@ pub(crate) fn finished(
     };
     if locations.is_none() && !is_own(tool) {
         let named = details.and_then(|details| details.get("path")).and_then(Value::as_str);
-        locations = named.map(|path| vec![ToolCallLocation::new(cwd.join(path))]);
+        locations = named.map(|path| vec![ToolCallLocation::new(place.cwd().join(path))]);
     }
     let raw_output = if tool == "bash" { Some(exit_of(blocks, details, is_error)) } else { details.cloned() };
     Finished { content, raw_output, locations }
@@ -164,9 +165,9 @@ pub(crate) fn exit_code(text: &str, is_error: bool) -> Option<i32> {
 }
 
 /// The file that a call names.
-pub(crate) fn path_of(arguments: &Map<String, Value>, cwd: &Path) -> Option<PathBuf> {
+pub(crate) fn path_of(arguments: &Map<String, Value>, place: &dyn Place) -> Option<PathBuf> {
     let path = arguments.get("path").and_then(Value::as_str).filter(|path| !path.is_empty())?;
-    Some(cwd.join(path))
+    Some(place.resolve(path))
 }
 
 fn title(tool: &str, arguments: &Map<String, Value>, looks: &Looks) -> String {

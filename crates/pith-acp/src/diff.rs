@@ -1,6 +1,5 @@
 //! Changes of files, as editors show them.
 
-use std::fs;
 use std::path::Path;
 
 use agent_client_protocol_schema::v1::{Diff, ToolCallContent};
@@ -8,9 +7,6 @@ use serde_json::{Map, Value};
 
 /// The most of a hunk that is shown.
 const MAX_HUNK: usize = 64 << 10;
-
-/// The largest file that is read to show what becomes of it.
-const MAX_FILE: u64 = 1 << 20;
 
 /// A piece of a file before and after.
 #[derive(Debug, Default, PartialEq)]
@@ -80,13 +76,6 @@ pub(crate) fn announced(tool: &str, path: &Path, arguments: &Map<String, Value>)
         }
         _ => Vec::new(),
     }
-}
-
-/// Returns the text of a file as it is now; `None` if there is none that could be shown.
-pub(crate) fn current(path: &Path) -> Option<String> {
-    let metadata = fs::metadata(path).ok()?;
-    let is_readable = metadata.is_file() && metadata.len() <= MAX_FILE;
-    is_readable.then(|| fs::read_to_string(path).ok()).flatten()
 }
 
 /// One change: a diff, and a line with the sizes if it is cut.

@@ -20,6 +20,7 @@ mod uri;
 
 // From the session to the editor.
 mod call;
+mod compaction;
 pub mod dialog;
 mod diff;
 mod live_call;
@@ -28,10 +29,12 @@ mod notices;
 pub mod outcome;
 pub mod permission;
 pub mod piece;
+pub mod place;
 mod plan;
 pub mod replay;
 mod terminal;
 mod time;
+pub mod underway;
 pub mod updates;
 
 pub use client::Client;

@@ -1,10 +1,41 @@
 //! What a user is told beside the conversation.
 
 use agent_client_protocol_schema::v1::NoticeSeverity::{self, Error, Info, Warning};
+use agent_client_protocol_schema::v1::{ContentBlock, ContentChunk, Notice, SessionUpdate, TextContent};
 use pith_protocol::Event;
 
+use crate::updates::{Notable, Sink, Translator};
+
+impl Translator {
+    /// Passes on what an extension tells the user. Where the client shows no notices, what a command says is its answer.
+    pub fn notify(&self, severity: NoticeSeverity, text: &str, sink: &mut impl Sink) {
+        if self.is_commanded && !self.client.shows_notices() {
+            let block = ContentBlock::Text(TextContent::new(format!("{text}\n")));
+            return sink.update(SessionUpdate::AgentMessageChunk(ContentChunk::new(block)));
+        }
+        self.say(severity, text, None, sink);
+    }
+
+    /// Tells the user something beside the conversation.
+    pub fn say(&self, severity: NoticeSeverity, title: &str, description: Option<String>, sink: &mut impl Sink) {
+        if self.client.shows_notices() && !title.is_empty() {
+            return sink.update(SessionUpdate::Notice(Notice::new(severity, title).description(description)));
+        }
+        let text = description.map_or_else(|| title.to_owned(), |text| format!("{title}: {text}"));
+        sink.log(&text);
+        sink.tell(Notable::Unshown(text));
+    }
+
+    /// Tells the user of an event that is not part of the conversation.
+    pub(crate) fn notice(&self, event: &Event<'_>, sink: &mut impl Sink) {
+        if let Some((severity, title, description)) = of(event) {
+            self.say(severity, &title, Some(description), sink);
+        }
+    }
+}
+
 /// The notice about an event: how much it matters, its title, and more about it.
-pub(crate) fn of(event: &Event<'_>) -> Option<(NoticeSeverity, String, String)> {
+fn of(event: &Event<'_>) -> Option<(NoticeSeverity, String, String)> {
     let notice = match event {
         Event::AutoRetryStart { attempt, max_attempts, delay_ms, error_message } => {
             let seconds = delay_ms.div_ceil(1000);

@@ -5,7 +5,7 @@ use agent_client_protocol_schema::v1::{ContentBlock, ContentChunk, MessageId, Se
 use crate::terminal;
 
 /// What a text belongs to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// The answer with that entry in the session file.
     Message(Option<MessageId>),

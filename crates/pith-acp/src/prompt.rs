@@ -41,7 +41,6 @@ pub fn convert(blocks: &[ContentBlock], place: &PromptPlace<'_>) -> Result<Promp
     let mut reading = Reading { input: PromptInput::default(), attached: String::new(), is_after_text: false };
     for (index, block) in blocks.iter().enumerate() {
         let field = format!("prompt[{index}]");
-        let is_text = matches!(block, ContentBlock::Text(_));
         match block {
             ContentBlock::Text(text) => reading.text(&text.text),
             ContentBlock::Image(image) => reading.input.images.push(read_image(image, &field)?),
@@ -54,7 +53,11 @@ pub fn convert(blocks: &[ContentBlock], place: &PromptPlace<'_>) -> Result<Promp
             ContentBlock::Audio(_) => return Err(invalid_params(&field, "This agent takes no audio")),
             _ => return Err(invalid_params(&field, "This kind of block is not known")),
         }
-        reading.is_after_text = is_text;
+        reading.is_after_text = match block {
+            // An image leaves nothing in the text.
+            ContentBlock::Image(_) => reading.is_after_text,
+            _ => matches!(block, ContentBlock::Text(_)),
+        };
     }
     let Reading { mut input, attached, .. } = reading;
     input.text.push_str(&attached);
@@ -69,7 +72,7 @@ struct Reading {
     input: PromptInput,
     /// The contents of resources, for the end.
     attached: String,
-    /// The block before was text.
+    /// What comes last in the text is a text block.
     is_after_text: bool,
 }
 
@@ -179,6 +182,11 @@ mod tests {
     fn texts_and_mentions_stay_in_place() {
         check(json!([{"type": "text", "text": " a\n"}]), " a\n");
         check(json!([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]), "one\ntwo");
+        let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
+        check(
+            json!([{"type": "text", "text": "look at"}, image, {"type": "text", "text": "and say"}]),
+            "look at\nand say",
+        );
         check(
             json!([{"type": "text", "text": "see "}, {"type": "resource_link", "name": "a.rs", "uri": "file:///w/src/a.rs#L5:15"},
                 {"type": "text", "text": " now"}]),

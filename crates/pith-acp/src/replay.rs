@@ -1,7 +1,6 @@
 //! A stored conversation as updates: what an editor would show had it watched.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use agent_client_protocol_schema::v1::{
     CompactionStatus, CompactionUpdate, ContentBlock, ContentChunk, SessionInfoUpdate, SessionUpdate, TextContent,
@@ -14,16 +13,24 @@ use serde_json::json;
 use crate::Client;
 use crate::call::{self, Finished, Shown};
 use crate::looks::Looks;
+use crate::place::Place;
 use crate::plan::plan;
 use crate::terminal;
 use crate::time::iso;
-use crate::updates::{Meter, phases_of, title_of, usage, user_blocks};
+use crate::underway::Underway;
+use crate::updates::{Meter, context_tokens, phases_of, title_of, usage, user_blocks};
+
+/// The `customType` of a stored todo reminder, which is shown although it is not for display: it is what the model was
+/// told in the user's place.
+const REMINDER: &str = "todo-reminder";
 
 /// Makes updates of stored messages.
 pub struct Replay<'a> {
-    pub cwd: &'a Path,
+    pub place: &'a dyn Place,
     pub client: &'a Client,
     pub looks: Looks,
+    /// What is not stored yet.
+    pub underway: Underway,
 }
 
 /// A message and the id of its entry.
@@ -41,7 +48,7 @@ pub fn turns<I>(messages: impl Iterator<Item = Stored<I>>) -> impl Iterator<Item
 
 impl Replay<'_> {
     /// The updates of a turn.
-    pub fn updates<I: AsRef<str>>(&self, turn: Vec<Stored<I>>) -> Vec<SessionUpdate> {
+    pub fn updates<I: AsRef<str>>(&mut self, turn: Vec<Stored<I>>) -> Vec<SessionUpdate> {
         let mut results = HashMap::new();
         let mut shown = Vec::new();
         for (id, message) in turn {
@@ -53,18 +60,18 @@ impl Replay<'_> {
         shown.into_iter().flat_map(|(id, message)| self.message(id.as_ref(), message, &results)).collect()
     }
 
-    fn message(&self, id: &str, message: Message, results: &Results) -> Vec<SessionUpdate> {
+    fn message(&mut self, id: &str, message: Message, results: &Results) -> Vec<SessionUpdate> {
         match message {
             Message::User(message) => user(id, &message.content),
             Message::Assistant(answer) => self.answer(id, answer, results),
             Message::BashExecution(command) => self.shell_command(id, &command),
-            Message::Custom(custom) if custom.display => user(id, &custom.content),
+            Message::Custom(custom) if custom.display || custom.custom_type == REMINDER => user(id, &custom.content),
             Message::CompactionSummary(summary) => vec![self.compaction(id, summary)],
             _ => Vec::new(),
         }
     }
 
-    fn answer(&self, id: &str, answer: AssistantMessage, results: &Results) -> Vec<SessionUpdate> {
+    fn answer(&mut self, id: &str, answer: AssistantMessage, results: &Results) -> Vec<SessionUpdate> {
         let mut updates = Vec::new();
         for block in answer.content {
             match block {
@@ -83,14 +90,23 @@ impl Replay<'_> {
         updates
     }
 
-    /// A call with its end; one that never ended has failed.
-    fn call(&self, call: &pith_protocol::ToolCall, results: &Results) -> Vec<SessionUpdate> {
-        let Shown { title, kind, locations, .. } = call::shown(&call.name, &call.arguments, self.cwd, &self.looks);
+    /// Returns the updates about the message and the calls that are under way and not stored yet.
+    pub fn rest(self) -> Vec<SessionUpdate> {
+        let Underway { calls, message } = self.underway;
+        message.into_iter().chain(calls.into_iter().flat_map(|(_, updates)| updates)).collect()
+    }
+
+    /// A call with its end, or as it is now. One that neither ended nor is under way has failed.
+    fn call(&mut self, call: &pith_protocol::ToolCall, results: &Results) -> Vec<SessionUpdate> {
+        let Shown { title, kind, locations, .. } = call::shown(&call.name, &call.arguments, self.place, &self.looks);
         let replayed = ToolCall::new(call.id.clone(), title)
             .name(call.name.clone())
             .kind(kind)
             .raw_input(serde_json::Value::Object(call.arguments.clone()));
         let Some(result) = results.get(call.id.as_str()) else {
+            if let Some(updates) = self.underway.take_call(&call.id) {
+                return updates;
+            }
             let failed = replayed.locations(locations).status(ToolCallStatus::Failed).content(call::aborted());
             return vec![SessionUpdate::ToolCall(failed)];
         };
@@ -100,7 +116,7 @@ impl Replay<'_> {
             &result.content,
             result.details.as_ref(),
             result.is_error,
-            self.cwd,
+            self.place,
         );
         let status = if result.is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
         let ended = replayed.locations(changed.unwrap_or(locations)).status(status).raw_output(raw_output);
@@ -127,7 +143,7 @@ impl Replay<'_> {
         let id = call.tool_call_id.0.clone();
         let exit = ToolCallUpdate::new(id.clone(), ToolCallUpdateFields::new());
         let exit = exit.meta(terminal::exit(&id, exit_code, signal));
-        let call = call.content(terminal::content(&id)).meta(terminal::info(&id, self.cwd));
+        let call = call.content(terminal::content(&id)).meta(terminal::info(&id, self.place.cwd()));
         let output = (!output.is_empty()).then(|| terminal::output(&id, output));
         [SessionUpdate::ToolCall(call)].into_iter().chain(output).chain([SessionUpdate::ToolCallUpdate(exit)]).collect()
     }
@@ -159,7 +175,7 @@ impl Replay<'_> {
 /// Results by the ids of their calls.
 type Results = HashMap<String, ToolResultMessage>;
 
-/// What a conversation comes to.
+/// Totals of a conversation.
 #[derive(Debug, Default)]
 pub struct Totals {
     /// US dollars.
@@ -179,7 +195,7 @@ impl Totals {
         match message {
             Message::Assistant(answer) => {
                 self.cost += answer.usage.cost.total;
-                self.used = Some(answer.usage.context_tokens());
+                self.used = context_tokens(answer).or(self.used);
             }
             Message::User(message) => {
                 self.title.get_or_insert_with(|| title_of(&message.content.text()));
@@ -191,6 +207,11 @@ impl Totals {
             }
             _ => {}
         }
+    }
+
+    /// When the user said something last.
+    pub fn updated(&self) -> Option<String> {
+        self.updated.clone()
     }
 
     /// Whether the conversation is enough to name the session.
@@ -226,12 +247,14 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::place::Directory;
 
     /// Shows messages; returns their updates and those about all of them.
     fn shown(messages: &[(&str, Value)], capabilities: Value) -> (Vec<Value>, Vec<Value>) {
         let introduction = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
         let client = Client::of(serde_json::from_value(introduction).expect("an introduction"));
-        let replay = Replay { cwd: Path::new("/w"), client: &client, looks: Looks::default() };
+        let underway = Underway::default();
+        let mut replay = Replay { place: &Directory("/w".into()), client: &client, looks: Looks::default(), underway };
         let read = |(id, message): &(&str, Value)| {
             ((*id).to_owned(), serde_json::from_value::<Message>(message.clone()).expect("a message"))
         };
@@ -267,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_shown_in_their_order_and_then_what_they_come_to() {
+    fn messages_are_shown_in_their_order_and_then_their_totals() {
         let task = json!({"id": "t1", "content": "first", "status": "pending"});
         let mut planned = result("t", "todo_write", "");
         planned["details"] = json!({"phases": [{"id": "p1", "name": "P", "tasks": [task]}]});

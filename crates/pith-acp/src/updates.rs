@@ -1,23 +1,24 @@
 //! Turns what a live session tells into updates for the editor.
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{
-    CompactionStatus, CompactionUpdate, ContentBlock, ContentChunk, Cost, MessageId, Notice, NoticeSeverity,
-    SessionInfoUpdate, SessionUpdate, TextContent, ToolCallUpdate, UsageUpdate,
+    ContentBlock, Cost, MessageId, SessionInfoUpdate, SessionUpdate, TextContent, ToolCallUpdate, UsageUpdate,
 };
 use pith_protocol::todos::TodoPhase;
 use pith_protocol::{AssistantEvent, AssistantMessage, Block, Content, Event, Message, ToolResult};
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::call::content_block;
 use crate::live_call::{LiveCall, Progress};
 use crate::looks::Looks;
-use crate::notices;
 use crate::piece::Piece;
+use crate::place::{Directory, Place};
 use crate::plan::plan;
 use crate::time::iso;
+use crate::underway::{Partial, Underway};
 use crate::{Client, outcome::Outcome};
 
 /// How much of a prompt may become the title of its session.
@@ -25,19 +26,24 @@ const MAX_TITLE: usize = 80;
 
 /// What a session has told its editor so far, as far as later updates depend on it.
 pub struct Translator {
-    cwd: PathBuf,
-    client: Client,
+    place: Arc<dyn Place>,
+    pub(crate) client: Client,
     looks: Looks,
     /// The entry that the message being told will have in the session file.
     entry: Option<MessageId>,
     calls: Vec<LiveCall>,
+    /// The message that is being told.
+    partial: Partial,
     /// Inputs of the editor that have not appeared as messages yet. The editor shows those itself.
     n_own_inputs: usize,
     meter: Meter,
     has_title: bool,
-    n_compactions: u32,
+    /// When the user said something last.
+    updated: Option<String>,
+    /// The id of the last compaction.
+    pub(crate) compaction: String,
     /// Whether the user's prompt may be a command that is being carried out.
-    is_commanded: bool,
+    pub(crate) is_commanded: bool,
     outcome: Outcome,
 }
 
@@ -86,18 +92,25 @@ pub trait Sink {
 impl Translator {
     pub fn new(cwd: PathBuf, client: Client) -> Self {
         Translator {
-            cwd,
+            place: Arc::new(Directory(cwd)),
             client,
             looks: Looks::default(),
             entry: None,
             calls: Vec::new(),
+            partial: Partial::default(),
             n_own_inputs: 0,
             meter: Meter::default(),
             has_title: false,
-            n_compactions: 0,
+            updated: None,
+            compaction: String::new(),
             is_commanded: false,
             outcome: Outcome::default(),
         }
+    }
+
+    /// Takes the files of the session.
+    pub fn set_place(&mut self, place: Arc<dyn Place>) {
+        self.place = place;
     }
 
     /// Returns what the session has cost.
@@ -130,9 +143,33 @@ impl Translator {
         self.has_title = true;
     }
 
+    /// Takes when the user said something last.
+    pub fn set_updated(&mut self, updated: Option<String>) {
+        self.updated = updated;
+    }
+
     /// Called when the session has accepted an input of the editor.
     pub fn expect_input(&mut self) {
         self.n_own_inputs += 1;
+    }
+
+    /// Called when inputs were taken out of the queue: they will not appear as messages.
+    pub fn forget_inputs(&mut self, n_inputs: usize) {
+        self.n_own_inputs = self.n_own_inputs.saturating_sub(n_inputs);
+    }
+
+    /// Returns what is under way and not stored yet.
+    pub fn underway(&self) -> Underway {
+        let shown = |call: &LiveCall| Some((call.id().to_owned(), call.replayed(&*self.place, &self.looks)?));
+        Underway { calls: self.calls.iter().filter_map(shown).collect(), message: self.partial.updates() }
+    }
+
+    /// Called when the arguments of a call have streamed for a while: shows it before they are complete.
+    pub fn announce(&mut self, id: &str, sink: &mut impl Sink) {
+        let call = self.calls.iter_mut().find(|call| call.is(id));
+        if let Some(update) = call.and_then(|call| call.announce(&*self.place, &self.looks)) {
+            sink.update(update);
+        }
     }
 
     /// Names the entry of the message that follows.
@@ -141,29 +178,30 @@ impl Translator {
     }
 
     /// Returns what the editor has been told of a call that is under way, for a question about it.
-    pub fn live_call(&self, id: &str) -> Option<ToolCallUpdate> {
-        self.calls.iter().find(|call| call.is(id)).map(|call| call.told(&self.cwd, &self.looks))
+    pub fn live_call(&mut self, id: &str) -> Option<ToolCallUpdate> {
+        let at = self.calls.iter().position(|call| call.is(id))?;
+        let (earlier, later) = self.calls.split_at_mut(at);
+        Some(later[0].told(earlier, &*self.place, &self.looks))
+    }
+
+    /// Called when somebody has refused a call: it writes nothing that a later one could replace.
+    pub fn refuse(&mut self, id: &str) {
+        self.calls.iter_mut().filter(|call| call.is(id)).for_each(LiveCall::refuse);
     }
 
     /// Takes a piece of an answer.
     pub fn stream(&mut self, event: &AssistantEvent, sink: &mut impl Sink) {
         match event {
-            AssistantEvent::TextDelta { delta, .. } => sink.text(Piece::Message(self.entry.clone()), delta),
-            AssistantEvent::ThinkingDelta { delta, .. } => sink.text(Piece::Thought(self.entry.clone()), delta),
-            AssistantEvent::ToolCallStart { index, id, name } => {
+            AssistantEvent::TextDelta { delta, .. } => self.text(Piece::Message(self.entry.clone()), delta, sink),
+            AssistantEvent::ThinkingDelta { delta, .. } => self.text(Piece::Thought(self.entry.clone()), delta, sink),
+            AssistantEvent::ToolCallStart { id, name, .. } => {
                 let has_terminal = self.client.shows_terminal_output();
-                self.calls.push(LiveCall::new(id, name, *index, has_terminal, Instant::now()));
+                self.calls.push(LiveCall::new(id, name, has_terminal));
             }
-            AssistantEvent::ToolCallDelta { index, .. } => {
-                let call = self.calls.iter_mut().rfind(|call| call.index == *index);
-                if let Some(update) = call.and_then(|call| call.grow(Instant::now(), &self.cwd, &self.looks)) {
-                    sink.update(update);
-                }
-            }
-            AssistantEvent::ToolCallEnd { index, call } => {
+            AssistantEvent::ToolCallEnd { call, .. } => {
                 let at = self.calls.iter().rposition(|live| live.is(&call.id));
-                let at = at.unwrap_or_else(|| self.adopt(&call.id, &call.name, *index));
-                sink.update(self.calls[at].complete(&call.arguments, &self.cwd, &self.looks));
+                let at = at.unwrap_or_else(|| self.adopt(&call.id, &call.name));
+                sink.update(self.complete(at, &call.arguments));
             }
             AssistantEvent::Start(_)
             | AssistantEvent::Meta { .. }
@@ -171,6 +209,7 @@ impl Translator {
             | AssistantEvent::TextEnd { .. }
             | AssistantEvent::ThinkingStart { .. }
             | AssistantEvent::ThinkingEnd { .. }
+            | AssistantEvent::ToolCallDelta { .. }
             | AssistantEvent::End(_) => {}
         }
     }
@@ -189,8 +228,8 @@ impl Translator {
             Event::ToolExecutionStart { tool_call_id, tool_name, args } => {
                 let known = self.calls.iter().position(|call| call.is(tool_call_id));
                 let at = known.unwrap_or_else(|| {
-                    let at = self.adopt(tool_call_id, tool_name, usize::MAX);
-                    sink.update(self.calls[at].complete(args, &self.cwd, &self.looks));
+                    let at = self.adopt(tool_call_id, tool_name);
+                    sink.update(self.complete(at, args));
                     at
                 });
                 sink.update(self.calls[at].start());
@@ -209,7 +248,8 @@ impl Translator {
             Event::SessionInfoChanged { name } => {
                 self.has_title = name.is_some();
                 let title = name.as_deref().map(str::to_owned);
-                sink.update(SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(title)));
+                let info = SessionInfoUpdate::new().title(title).updated_at(self.updated.clone());
+                sink.update(SessionUpdate::SessionInfoUpdate(info));
             }
             Event::TodoAutoClear => sink.tell(Notable::TodosCleared),
             Event::McpServerUpdate { .. } => {
@@ -227,56 +267,46 @@ impl Translator {
         self.is_commanded = is_commanded;
     }
 
-    /// Passes on what an extension tells the user. Where the client shows no notices, what a command says is its answer.
-    pub fn notify(&self, severity: NoticeSeverity, text: &str, sink: &mut impl Sink) {
-        if self.is_commanded && !self.client.shows_notices() {
-            let block = ContentBlock::Text(TextContent::new(format!("{text}\n")));
-            return sink.update(SessionUpdate::AgentMessageChunk(ContentChunk::new(block)));
-        }
-        self.say(severity, text, None, sink);
-    }
-
-    /// Tells the user something beside the conversation.
-    pub fn say(&self, severity: NoticeSeverity, title: &str, description: Option<String>, sink: &mut impl Sink) {
-        if self.client.shows_notices() && !title.is_empty() {
-            return sink.update(SessionUpdate::Notice(Notice::new(severity, title).description(description)));
-        }
-        sink.log(&description.map_or_else(|| title.to_owned(), |text| format!("{title}: {text}")));
-    }
-
-    fn chunk(&self, content: ContentBlock) -> ContentChunk {
-        ContentChunk::new(content).message_id(self.entry.clone())
-    }
-
     /// Takes a call whose start was not streamed.
-    fn adopt(&mut self, id: &str, tool: &str, index: usize) -> usize {
-        self.calls.push(LiveCall::new(id, tool, index, self.client.shows_terminal_output(), Instant::now()));
+    fn adopt(&mut self, id: &str, tool: &str) -> usize {
+        self.calls.push(LiveCall::new(id, tool, self.client.shows_terminal_output()));
         self.calls.len() - 1
+    }
+
+    fn complete(&mut self, at: usize, arguments: &Map<String, Value>) -> SessionUpdate {
+        let (earlier, later) = self.calls.split_at_mut(at);
+        later[0].complete(arguments, earlier, &*self.place, &self.looks)
     }
 
     fn message_start(&mut self, message: &Message, sink: &mut impl Sink) {
         if matches!(message, Message::User(_)) {
             self.outcome.note_prompt(self.entry.as_ref().map(|id| id.0.to_string()));
         }
-        match message {
-            Message::User(_) if self.n_own_inputs > 0 => self.n_own_inputs -= 1,
-            Message::User(user) => self.show_user(&user.content, sink),
-            Message::Custom(custom) if custom.display => self.show_user(&custom.content, sink),
-            _ => {}
+        let blocks = match message {
+            Message::User(user) => user_blocks(&user.content),
+            Message::Custom(custom) if custom.display => user_blocks(&custom.content),
+            Message::Other(message) => reminder(message).map_or_else(Vec::new, |content| user_blocks(&content)),
+            _ => return,
+        };
+        self.partial.set_input(self.entry.as_ref(), blocks);
+        if matches!(message, Message::User(_)) && self.n_own_inputs > 0 {
+            self.n_own_inputs -= 1;
+            return;
         }
+        self.partial.updates().into_iter().for_each(|update| sink.update(update));
     }
 
-    fn show_user(&self, content: &Content, sink: &mut impl Sink) {
-        for block in user_blocks(content) {
-            sink.update(SessionUpdate::UserMessageChunk(self.chunk(block)));
-        }
+    fn text(&mut self, piece: Piece, text: &str, sink: &mut impl Sink) {
+        self.partial.add(&piece, text);
+        sink.text(piece, text);
     }
 
     fn message_end(&mut self, message: &Message, sink: &mut impl Sink) {
         match message {
             Message::Assistant(answer) => self.answer_end(answer, sink),
             Message::User(user) => {
-                let mut info = SessionInfoUpdate::new().updated_at(iso(user.timestamp));
+                self.updated = iso(user.timestamp);
+                let mut info = SessionInfoUpdate::new().updated_at(self.updated.clone());
                 if !std::mem::replace(&mut self.has_title, true) {
                     info = info.title(title_of(&user.content.text()));
                 }
@@ -285,6 +315,7 @@ impl Translator {
             _ => {}
         }
         self.entry = None;
+        self.partial.clear();
     }
 
     fn answer_end(&mut self, answer: &AssistantMessage, sink: &mut impl Sink) {
@@ -293,7 +324,7 @@ impl Translator {
             self.abort_calls(sink);
         }
         self.meter.cost += answer.usage.cost.total;
-        if let Some(update) = usage(self.meter, answer.usage.context_tokens()) {
+        if let Some(update) = context_tokens(answer).and_then(|used| usage(self.meter, used)) {
             sink.update(update);
         }
     }
@@ -301,7 +332,7 @@ impl Translator {
     fn call_end(&mut self, id: &str, tool: &str, result: &ToolResult<'_>, is_error: bool, sink: &mut impl Sink) {
         let Some(at) = self.calls.iter().position(|call| call.is(id)) else { return };
         sink.progress_ended(id);
-        for update in self.calls.remove(at).end(result, is_error, &self.cwd) {
+        for update in self.calls.remove(at).end(result, is_error, &*self.place) {
             sink.update(update);
         }
         if tool == "todo_write"
@@ -319,42 +350,6 @@ impl Translator {
             call.abort().into_iter().for_each(|update| sink.update(update));
         }
     }
-
-    fn compaction(&mut self, event: &Event<'_>, sink: &mut impl Sink) {
-        let update = match event {
-            Event::CompactionEnd { result, aborted, error_message, .. } => {
-                let id = format!("compaction-{}", self.n_compactions);
-                match (result, error_message) {
-                    (Some(result), _) => CompactionUpdate::new(id, CompactionStatus::Completed)
-                        .summary(vec![ContentBlock::Text(TextContent::new(result.summary.clone()))]),
-                    (None, _) if *aborted => CompactionUpdate::new(id, CompactionStatus::Cancelled),
-                    (None, error) => CompactionUpdate::new(id, CompactionStatus::Failed)
-                        .error(error.as_deref().unwrap_or("the summary was not written").to_owned()),
-                }
-            }
-            _ => {
-                self.n_compactions += 1;
-                CompactionUpdate::new(format!("compaction-{}", self.n_compactions), CompactionStatus::InProgress)
-            }
-        };
-        if matches!(event, Event::CompactionEnd { .. }) {
-            sink.tell(Notable::Compacted);
-        }
-        if self.client.shows_compactions() {
-            sink.update(SessionUpdate::CompactionUpdate(update));
-        } else if let Event::CompactionEnd { error_message: Some(error), .. } = event {
-            sink.log(&format!("the conversation was not summarised: {error}"));
-        }
-    }
-
-    fn notice(&mut self, event: &Event<'_>, sink: &mut impl Sink) {
-        if let Some((severity, title, description)) = notices::of(event) {
-            if !self.client.shows_notices() {
-                sink.tell(Notable::Unshown(format!("{title}: {description}")));
-            }
-            self.say(severity, &title, Some(description), sink);
-        }
-    }
 }
 
 /// The blocks of a user's message.
@@ -367,6 +362,18 @@ pub(crate) fn user_blocks(content: &Content) -> Vec<ContentBlock> {
 
 fn is_blank(block: &Block) -> bool {
     block.as_text().is_some_and(str::is_empty)
+}
+
+/// The content of a todo reminder, which hosts get as a message of a role of its own; `None` if it is another message.
+fn reminder(message: &Map<String, Value>) -> Option<Content> {
+    let content = message.get("content").filter(|_| message.get("role").is_some_and(|role| role == "developer"))?;
+    Content::deserialize(content).ok()
+}
+
+/// The tokens in the context after an answer; `None` if it failed before the provider counted them.
+pub(crate) fn context_tokens(answer: &AssistantMessage) -> Option<u64> {
+    let used = answer.usage.context_tokens();
+    (used > 0 || !answer.failed()).then_some(used)
 }
 
 /// The update about context and cost; `None` while the model's window is unknown.
@@ -400,6 +407,129 @@ mod tests {
         let mut priced = base.clone();
         priced["cost"] = json!({"amount": 0.5, "currency": "USD"});
         assert_eq!((told(100, 0.5), told(100, 0.0), told(0, 0.5)), (priced, base, Value::Null));
+    }
+
+    /// Keeps what it gets.
+    #[derive(Default)]
+    struct Told {
+        updates: Vec<Value>,
+        unshown: Vec<String>,
+    }
+
+    impl Sink for Told {
+        fn update(&mut self, update: SessionUpdate) {
+            self.updates.push(json!(update));
+        }
+
+        fn text(&mut self, piece: Piece, text: &str) {
+            self.update(piece.update(text));
+        }
+
+        fn progress(&mut self, _call: &str, update: SessionUpdate) {
+            self.update(update);
+        }
+
+        fn progress_ended(&mut self, _call: &str) {}
+
+        fn tell(&mut self, notable: Notable) {
+            if let Notable::Unshown(text) = notable {
+                self.unshown.push(text);
+            }
+        }
+
+        fn log(&mut self, _text: &str) {}
+    }
+
+    /// Tells a translator of messages; returns the updates.
+    fn tell(translator: &mut Translator, messages: &[Value]) -> Vec<Value> {
+        let mut told = Told::default();
+        for message in messages {
+            let message: Message = serde_json::from_value(message.clone()).expect("a message");
+            translator.entry("e");
+            translator.event(&Event::MessageStart { message: std::borrow::Cow::Borrowed(&message) }, &mut told);
+            translator.event(&Event::MessageEnd { message: std::borrow::Cow::Borrowed(&message) }, &mut told);
+        }
+        told.updates
+    }
+
+    fn translator() -> Translator {
+        let mut translator = Translator::new("/w".into(), Client::default());
+        translator.set_window(100);
+        translator
+    }
+
+    fn input(text: &str) -> Value {
+        json!({"role": "user", "content": text, "timestamp": 1_763_000_000_000_i64})
+    }
+
+    #[test]
+    fn inputs_that_were_taken_back_do_not_hide_those_of_extensions() {
+        let mut translator = translator();
+        translator.expect_input();
+        translator.expect_input();
+        translator.forget_inputs(1);
+        let shown = |updates: Vec<Value>| updates.iter().filter(|told| told["content"].is_object()).count();
+        assert_eq!(shown(tell(&mut translator, &[input("of the editor")])), 0);
+        assert_eq!(shown(tell(&mut translator, &[input("of an extension")])), 1);
+    }
+
+    #[test]
+    fn a_failed_answer_leaves_the_meter_as_it_is() {
+        let answer = |reason: &str, tokens: u64| {
+            let usage = json!({"input": tokens, "output": 0, "totalTokens": tokens, "cost": {"total": 0.0}});
+            json!({"role": "assistant", "content": [], "usage": usage, "stopReason": reason, "timestamp": 2})
+        };
+        let used = |message: Value| tell(&mut translator(), &[message]).first().map(|told| told["used"].clone());
+        assert_eq!(used(answer("error", 0)), None);
+        assert_eq!(used(answer("aborted", 7)), Some(json!(7)));
+        assert_eq!(used(answer("stop", 0)), Some(json!(0)));
+    }
+
+    #[test]
+    fn todo_reminders_are_shown() {
+        let reminder = json!({"role": "developer", "content": [{"type": "text", "text": "Go on"}], "timestamp": 1});
+        let updates = tell(&mut translator(), &[reminder, json!({"role": "else", "content": "hidden"})]);
+        let expected = json!({"sessionUpdate": "user_message_chunk", "messageId": "e",
+            "content": {"type": "text", "text": "Go on"}});
+        assert_eq!(updates, [expected]);
+    }
+
+    #[test]
+    fn a_new_name_says_when_the_session_was_used_last() {
+        let (mut translator, mut told) = (translator(), Told::default());
+        tell(&mut translator, &[input("hi")]);
+        translator.event(&Event::SessionInfoChanged { name: Some("N".into()) }, &mut told);
+        assert_eq!(told.updates[0]["title"], "N");
+        assert!(
+            told.updates[0]["updatedAt"].as_str().is_some_and(|time| time.starts_with("2025-11-1")),
+            "{:?}",
+            told.updates
+        );
+    }
+
+    #[test]
+    fn what_an_extension_says_is_kept_where_there_are_no_notices() {
+        let mut told = Told::default();
+        translator().notify(agent_client_protocol_schema::v1::NoticeSeverity::Info, "Not trusted", &mut told);
+        assert_eq!(told.unshown, ["Not trusted"]);
+    }
+
+    #[test]
+    fn what_is_under_way_is_shown_to_those_who_come_later() {
+        let (mut translator, mut told) = (translator(), Told::default());
+        translator.entry("e");
+        for delta in ["one ", "two"] {
+            translator.stream(&AssistantEvent::TextDelta { index: 0, delta: delta.to_owned() }, &mut told);
+        }
+        let (id, name) = ("c".to_owned(), "bash".to_owned());
+        translator.stream(&AssistantEvent::ToolCallStart { index: 1, id, name }, &mut told);
+        assert_eq!(translator.underway().calls().count(), 0, "nobody was told of it");
+        translator.announce("c", &mut told);
+        let underway = translator.underway();
+        assert_eq!(json!(underway.message)[0]["content"]["text"], "one two");
+        assert_eq!(underway.calls().collect::<Vec<_>>(), ["c"]);
+        assert_eq!(tell(&mut translator, &[input("next")]).len(), 2);
+        assert!(translator.underway().message.is_empty());
     }
 
     #[test]

@@ -9,6 +9,8 @@ use crate::session::Session;
 pub(crate) type Asker = oneshot::Sender<StoredBranch>;
 
 /// Asks a session for its conversation. Unlike the answer of a command, which is one text, this is read bit by bit.
+///
+/// Sends to the task of the session; closed when that task has ended.
 pub struct History(mpsc::UnboundedSender<Asker>);
 
 impl History {
@@ -22,7 +24,9 @@ impl History {
 
 /// Those who wait for the conversation.
 pub(crate) struct HistoryAskers {
+    /// Copied for everybody who may ask. Kept here, so that the channel never closes while the session lives.
     sender: mpsc::UnboundedSender<Asker>,
+    /// Read by the task of the session; those who ask after its end hear that there is nobody.
     receiver: mpsc::UnboundedReceiver<Asker>,
 }
 
@@ -43,8 +47,9 @@ impl Session {
         History(self.history.sender.clone())
     }
 
-    pub(crate) fn tell_history(&self, asker: Asker) {
+    pub(crate) fn tell_history(&mut self, asker: Asker) {
         // Whoever asked may have gone.
         let _ = asker.send(self.store.stored_branch());
+        self.out.conversation_read();
     }
 }

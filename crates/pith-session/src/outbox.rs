@@ -24,6 +24,10 @@ pub trait Outbox: Send {
     /// ids otherwise.
     fn entry(&mut self, _id: &str) {}
 
+    /// Called when the stored conversation was handed to somebody in this process who shows it: what is told from now on
+    /// is not in it. Does nothing where nobody asks for it.
+    fn conversation_read(&mut self) {}
+
     /// Takes the tools that the model has from now on. Does nothing where hosts know tools by their names only.
     fn tools(&mut self, _tools: &Arc<Toolset>) {}
 

@@ -1,7 +1,7 @@
 //! Opens files for reading without blocking on pipes and devices.
 
 use std::fs::{File, FileType, Metadata};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use crate::confine::Confinement;
 use crate::os_error;
+use crate::workbench::Workbench;
 
 /// Opens a regular file inside the confinement. The error is the text for the model.
 pub(crate) fn open_regular(path: &Path, confinement: &Confinement) -> Result<(File, Metadata), String> {
@@ -24,6 +25,34 @@ pub(crate) fn open_regular(path: &Path, confinement: &Confinement) -> Result<(Fi
     let metadata = file.metadata().map_err(on_path)?;
     check_regular(metadata.file_type(), path)?;
     Ok((file, metadata))
+}
+
+/// What is in a file, for somebody who shows it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Contents {
+    Text(String),
+    /// There is no file.
+    Absent,
+    /// It is too large, no text, no regular file, or tools must not change it.
+    Unknown,
+}
+
+impl Contents {
+    /// Reads a file that a tool of the workbench may change, if it has at most `max_bytes`.
+    pub fn of(path: &Path, max_bytes: u64, workbench: &Workbench) -> Self {
+        let confinement = &workbench.confinement;
+        if confinement.admit_change(path, "open").is_err() {
+            return Contents::Unknown;
+        }
+        if path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            return Contents::Absent;
+        }
+        let Ok((file, metadata)) = open_regular(path, confinement) else { return Contents::Unknown };
+        let mut text = String::new();
+        // It may grow while it is read.
+        let is_text = metadata.len() <= max_bytes && file.take(max_bytes).read_to_string(&mut text).is_ok();
+        if is_text { Contents::Text(text) } else { Contents::Unknown }
+    }
 }
 
 /// Refuses everything but regular files.

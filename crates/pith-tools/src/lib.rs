@@ -40,6 +40,7 @@ pub use builtin::{BUILTINS, Builtin, builtin_tool, builtin_tools};
 pub use command::limits::CommandLimits;
 pub use confine::{Confinement, real_path};
 pub use denied::Denied;
+pub use files::Contents;
 pub use mutation::MutationQueue;
 pub use paths::Base;
 pub use terminal::{InTerminal, TerminalCommand, TerminalEnd, TerminalFailure};

@@ -38,8 +38,9 @@ impl Session {
 
     pub(crate) fn append_custom_message(&mut self, message: CustomMessage) {
         let message = Arc::new(Message::Custom(message));
-        self.store.append_message(&message);
+        let entry = self.store.append_message(&message);
         self.report_store();
+        self.out.entry(&entry);
         self.out.event(&Event::MessageStart { message: Cow::Borrowed(&message) });
         self.out.event(&Event::MessageEnd { message: Cow::Borrowed(&message) });
     }

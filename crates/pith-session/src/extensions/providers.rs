@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::model_request;
 use super::registry_questions::model_auth;
 use crate::jobs::{Job, JobEnd};
-use crate::log::log_line;
+use crate::log::{log_line, with_same_name};
 use crate::models::Selection;
 use crate::session::Session;
 
@@ -176,14 +176,15 @@ impl Session {
         let registry = self.models.registry().clone();
         registry.reload();
         let fetch = self.extensions.web.fetch();
-        self.jobs.spawn(Job::Background, async move {
+        let discovery = async move {
             if registry.has_discovery() {
                 for found in registry.discover(&fetch).await {
                     log_line(&found.message);
                 }
             }
             JobEnd::ModelsDiscovered(answer)
-        });
+        };
+        self.jobs.spawn(Job::Background, with_same_name(discovery));
     }
 
     /// Called when local servers were asked for their models. Asks the providers of extensions next.

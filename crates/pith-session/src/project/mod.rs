@@ -76,6 +76,13 @@ pub(crate) struct Project {
 }
 
 impl Project {
+    /// Adds to what `get_diagnostics` answers, once.
+    pub fn note(&mut self, finding: Finding) {
+        if !self.diagnostics.iter().any(|known| known.message == finding.message) {
+            self.diagnostics.push(finding);
+        }
+    }
+
     /// Creates a project whose prompt is empty until `assemble_prompt` is called.
     pub fn new(files: ProjectFiles, load: LoadProject) -> Self {
         let ProjectFiles { resources, diagnostics, is_trusted, question, .. } = files;

@@ -15,6 +15,7 @@ use crate::failure;
 use pith_protocol::{CommandError, ErrorCode};
 use std::path::{Path, PathBuf};
 
+use pith_config::Diagnostic as Finding;
 use pith_ext::ExtensionSource;
 use pith_protocol::answers::Restored;
 use pith_protocol::commands::{Branch, CloneSession, Fork, NewSession, SwitchSession};
@@ -205,7 +206,9 @@ impl Session {
             return self.end_replacement(reply, Err(failure::closing()));
         }
         if !self.options.is_replaceable {
-            log_line(&format!("{} cannot take the place of this session", target.word()));
+            let problem = format!("{} cannot take the place of this session", target.word());
+            log_line(&problem);
+            self.project.note(Finding::without_path("session_kept", problem));
             return self.end_replacement(reply, Ok(ReplacementOutcome::Cancelled));
         }
         debug!(target: "pith::session", by = target.word(), "replacement: extensions may object");

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use pith_acp::acp::{SessionId, SessionNotification, SessionUpdate};
 use pith_acp::piece::Piece;
+use pith_acp::underway::Underway;
 use pith_acp::wire::append_notification;
 use pith_session::{Room, short_name};
 use serde::Serialize;
@@ -13,6 +14,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::dialogs::is_card;
+use crate::transport::output::WaitingOutput;
 use crate::transport::writer::FrameQueue;
 use crate::warn;
 
@@ -29,6 +32,10 @@ struct Shown {
 /// What waits for the session to be named, or shown.
 enum Held {
     Update(Box<SessionUpdate>),
+    /// The newest state of a running tool call, by its id.
+    Progress(String, Box<SessionUpdate>),
+    /// The newest output in the terminal of a tool call, by its id.
+    Output(String, WaitingOutput),
     Own(&'static str, Value),
 }
 
@@ -52,6 +59,18 @@ pub struct Channel {
     released: CancellationToken,
     /// Running tool calls by their ids.
     shown: Mutex<HashMap<String, Shown>>,
+    replay: Mutex<ReplayStart>,
+}
+
+/// The moment from which on a replay does not show what happens.
+#[derive(Default)]
+enum ReplayStart {
+    #[default]
+    Past,
+    /// The stored conversation was asked for.
+    Expected,
+    /// It was read while this was under way.
+    Read(Underway),
 }
 
 impl Channel {
@@ -63,6 +82,7 @@ impl Channel {
             held: Mutex::new(Some(Vec::new())),
             released: CancellationToken::new(),
             shown: Mutex::default(),
+            replay: Mutex::default(),
         }
     }
 
@@ -70,6 +90,35 @@ impl Channel {
     pub fn hold(self: &Arc<Self>) -> Hold {
         self.lock().get_or_insert_default();
         Hold(Arc::clone(self))
+    }
+
+    /// Called before the stored conversation is asked for, to show it.
+    pub fn expect_replay(&self) {
+        *self.lock_replay() = ReplayStart::Expected;
+    }
+
+    /// Called when the stored conversation was read. If it is to be shown, keeps what is `underway`, and forgets what was
+    /// held back: the one or the other has it.
+    pub fn conversation_read(&self, underway: impl FnOnce() -> Underway) {
+        let mut replay = self.lock_replay();
+        if !matches!(*replay, ReplayStart::Expected) {
+            return;
+        }
+        let underway = underway();
+        // Output that waits is sent before the replay shows it again.
+        underway.calls().for_each(|call| self.queue.end_progress(&self.key(call)));
+        if let Some(held) = &mut *self.lock() {
+            held.retain(|held| !held.is_replayed());
+        }
+        *replay = ReplayStart::Read(underway);
+    }
+
+    /// Takes what was under way when the stored conversation was read.
+    pub fn take_underway(&self) -> Underway {
+        match std::mem::take(&mut *self.lock_replay()) {
+            ReplayStart::Read(underway) => underway,
+            ReplayStart::Past | ReplayStart::Expected => Underway::default(),
+        }
     }
 
     /// Sends an update, in its turn.
@@ -83,17 +132,19 @@ impl Channel {
     /// Sends text in its turn. For a client that has fallen behind, text of one message or terminal becomes one update.
     pub fn text(&self, piece: Piece, text: &str) {
         if let Some(held) = &mut *self.lock() {
-            return held.push(Held::Update(Box::new(piece.update(text))));
+            return hold_text(held, &piece, text);
         }
         let (id, key) = (self.id.clone(), piece.clone());
-        self.queue.push_chunk(
-            || format!("{} {}", self.id, key.key()),
-            text,
-            move |text, out| {
-                let notification = SessionNotification::new(id.clone(), piece.update(text));
-                append_notification(out, "session/update", &notification);
-            },
-        );
+        let encode = move |text: &str, out: &mut Vec<u8>| {
+            let notification = SessionNotification::new(id.clone(), piece.update(text));
+            append_notification(out, "session/update", &notification);
+        };
+        match &key {
+            Piece::Terminal(call) => self.queue.push_output(&self.key(call), text, encode),
+            Piece::Message(_) | Piece::Thought(_) => {
+                self.queue.push_chunk(|| format!("{} {}", self.id, key.key()), text, encode);
+            }
+        }
     }
 
     /// Sends a notification of pith's own, in its turn; `params` is an object.
@@ -125,7 +176,9 @@ impl Channel {
 
     /// Sends updates at once, all together, and leaves none.
     pub fn send_all(&self, frames: &mut Vec<u8>) {
-        self.queue.push(|out| out.append(frames));
+        // Taken here, because a queue whose reader has gone encodes nothing.
+        let frames = std::mem::take(frames);
+        self.queue.push(|out| out.extend_from_slice(&frames));
     }
 
     fn encode(&self, out: &mut Vec<u8>, update: SessionUpdate) {
@@ -138,8 +191,9 @@ impl Channel {
 
     /// Sends the state of a tool call, ten times a second at most: a newer one takes the place of one that waits.
     pub fn progress(self: &Arc<Self>, call: &str, update: SessionUpdate) {
-        if self.lock().is_some() {
-            return self.update(update);
+        if let Some(held) = &mut *self.lock() {
+            held.retain(|held| !held.is_progress_of(call));
+            return held.push(Held::Progress(call.to_owned(), Box::new(update)));
         }
         let (mut calls, now) = (self.lock_shown(), Instant::now());
         let shown = calls.entry(call.to_owned()).or_insert(Shown { until: now, newer: None });
@@ -157,8 +211,11 @@ impl Channel {
 
     /// Called before the end of a call is sent: a state that waits is not sent any more.
     pub fn progress_ended(&self, call: &str) {
+        if let Some(held) = &mut *self.lock() {
+            held.retain(|held| !held.is_progress_of(call));
+        }
         self.lock_shown().remove(call);
-        self.queue.drop_tool_update(&self.key(call));
+        self.queue.end_progress(&self.key(call));
     }
 
     /// Sends the state that waits, when it is time and the call has not ended.
@@ -186,7 +243,8 @@ impl Channel {
         let held = self.lock().take();
         for held in held.into_iter().flatten() {
             match held {
-                Held::Update(update) => self.send(*update),
+                Held::Update(update) | Held::Progress(_, update) => self.send(*update),
+                Held::Output(call, text) => self.send(Piece::Terminal(call).update(&text.into_text())),
                 Held::Own(method, params) => self.notify(method, &params),
             }
         }
@@ -208,12 +266,57 @@ impl Channel {
         self.queue.room()
     }
 
+    fn lock_replay(&self) -> MutexGuard<'_, ReplayStart> {
+        self.replay.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock_shown(&self) -> MutexGuard<'_, HashMap<String, Shown>> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Vec<Held>>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    /// Whether a replay shows it.
+    fn is_replayed(&self) -> bool {
+        match self {
+            Held::Update(update) => match &**update {
+                SessionUpdate::UserMessageChunk(chunk)
+                | SessionUpdate::AgentMessageChunk(chunk)
+                | SessionUpdate::AgentThoughtChunk(chunk) => chunk.message_id.is_some(),
+                SessionUpdate::ToolCall(call) => !is_card(&call.tool_call_id),
+                SessionUpdate::ToolCallUpdate(update) => !is_card(&update.tool_call_id),
+                SessionUpdate::UsageUpdate(_) | SessionUpdate::SessionInfoUpdate(_) => true,
+                _ => false,
+            },
+            Held::Progress(..) | Held::Output(..) => true,
+            Held::Own(..) => false,
+        }
+    }
+
+    fn is_progress_of(&self, id: &str) -> bool {
+        matches!(self, Held::Progress(call, _) if call == id)
+    }
+}
+
+/// Holds text back. Output of a command is added to what is held of it already, since the start of its call is there
+/// before it and its end is not there yet.
+fn hold_text(held: &mut Vec<Held>, piece: &Piece, text: &str) {
+    let Piece::Terminal(id) = piece else { return held.push(Held::Update(Box::new(piece.update(text)))) };
+    let known = held.iter_mut().find_map(|held| match held {
+        Held::Output(call, output) if call == id => Some(output),
+        _ => None,
+    });
+    match known {
+        Some(output) => output.add(text),
+        None => {
+            let mut output = WaitingOutput::default();
+            output.add(text);
+            held.push(Held::Output(id.clone(), output));
+        }
     }
 }
 
@@ -276,6 +379,72 @@ mod tests {
             .collect();
         let answer: String = (0..50).map(|number| number.to_string()).collect();
         assert_eq!(texts, [answer.as_str(), "out", "the end", "of another session"].map(Some));
+    }
+
+    #[test]
+    fn updates_for_an_editor_that_has_gone_do_not_accumulate() {
+        /// A pipe that nobody reads.
+        struct Broken;
+        impl std::io::Write for Broken {
+            fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+                Err(std::io::ErrorKind::BrokenPipe.into())
+            }
+
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let (queue, writer) = FrameQueue::start(Broken, || {}).expect("a thread");
+        let channel = Channel::held("s", queue);
+        channel.send(state("noticed"));
+        writer.join().expect("the writer ends");
+        let mut frames = Vec::new();
+        channel.append(&mut frames, state("lost"));
+        channel.send_all(&mut frames);
+        assert!(frames.is_empty());
+    }
+
+    #[tokio::test]
+    async fn output_of_commands_does_not_accumulate_for_an_editor_that_does_not_read() {
+        let frames = Frames::default();
+        let (queue, writer) = frames.queue();
+        let channel = Arc::new(Channel::held("s", queue.clone()));
+        let commands = ["a", "b", "c"];
+        // Each prints 20 MB: some while the session is shown, the rest to an editor that has stopped reading.
+        let print = |n_lines: usize| {
+            for number in 0..n_lines {
+                for command in commands {
+                    let line = format!("{number} of {command} {}\n", "x".repeat(1000));
+                    channel.text(Piece::Terminal(command.to_owned()), &line);
+                }
+            }
+        };
+        print(10_000);
+        channel.progress("a", state("older"));
+        channel.progress("a", state("newer"));
+        channel.release();
+        let stalled = frames.stall();
+        queue.push(|out| append_notification(out, "large", &"x".repeat(LIMIT)));
+        print(10_000);
+        for command in commands {
+            channel.text(Piece::Terminal(command.to_owned()), &format!("last of {command}"));
+            channel.progress_ended(command);
+        }
+        drop(stalled);
+        let told = frames.written(&queue, writer);
+        assert!(told.iter().any(|frame| frame["params"]["update"]["title"] == "newer"));
+        assert!(!told.iter().any(|frame| frame["params"]["update"]["title"] == "older"));
+        for command in commands {
+            let output = |frame: &Value| {
+                let output = &frame["params"]["update"]["_meta"]["terminal_output"];
+                output["data"].as_str().filter(|_| output["terminal_id"] == command).map(str::to_owned)
+            };
+            let outputs: Vec<_> = told.iter().filter_map(output).collect();
+            let shown: usize = outputs.iter().map(String::len).sum();
+            assert!(shown < 2 << 20, "{command}: {shown}");
+            assert_eq!(outputs.iter().filter(|output| output.starts_with("\n[…]\n")).count(), 2, "{command}");
+            assert!(outputs.last().is_some_and(|output| output.ends_with(&format!("last of {command}"))), "{command}");
+        }
     }
 
     #[tokio::test]

@@ -1,30 +1,27 @@
 //! A session and the editor that has it open.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use pith_acp::acp::{
-    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ConfigOptionUpdate, CurrentModeUpdate, Error,
-    Notice, NoticeSeverity, SessionConfigOption, SessionId, SessionUpdate, UnstructuredCommandInput,
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, Error, Notice, NoticeSeverity, SessionId,
+    SessionUpdate, UnstructuredCommandInput,
 };
-use pith_acp::options::{Change, Choices, mode_id};
 use pith_acp::replay::{Replay, Totals, turns};
 use pith_acp::{Client, error, plan};
 use pith_protocol::answers::{Diagnostic, DiagnosticKind, Diagnostics, State};
-use pith_protocol::commands::{
-    GetAvailableModels, GetAvailableThinkingLevels, GetCommands, GetDiagnostics, GetPermissions, GetState,
-    NavigateTree, SetAutoCompaction, SetAutoRetry, SetMcpServers, SetModel, SetPermissions, SetThinkingLevel,
-};
-use pith_protocol::permissions::PermissionMode;
-use pith_protocol::{CommandError, ErrorCode, Model};
+use pith_protocol::commands::{GetCommands, GetDiagnostics, GetState, NavigateTree, SetMcpServers};
+use pith_protocol::{CommandError, ErrorCode};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::channel::Channel;
+use super::options::KnownOptions;
 use super::outbox::{SharedTranslator, lock};
+use super::place::ToolPlace;
 use super::requests::Requests;
 use super::servers::{self, Servers};
 use super::slash::SlashCommand;
@@ -49,14 +46,7 @@ pub struct Conversation {
     pub requests: Arc<Requests>,
     /// To the task that takes prompts, which ends with the session.
     pub turns: mpsc::UnboundedSender<TurnRequest>,
-    /// What `set_auto_retry` was told last; the state does not say it.
-    auto_retry: Cell<bool>,
-    /// The editor changes an option and gets all of them with its answer.
-    is_changing: Cell<bool>,
-    /// The options that the editor was told last.
-    options: RefCell<Vec<SessionConfigOption>>,
-    /// The mode that the editor was told last.
-    mode: Cell<PermissionMode>,
+    pub(super) options: KnownOptions,
     /// Fired when the user is to be asked something.
     pub questioned: CancellationToken,
     /// The slash commands that the editor was told last.
@@ -79,7 +69,8 @@ impl Conversation {
         requests: Arc<Requests>,
         turns: mpsc::UnboundedSender<TurnRequest>,
     ) -> Self {
-        let auto_retry = Cell::new(seat.settings.retry.enabled);
+        let options = KnownOptions::new(seat.settings.retry.enabled);
+        lock(&translator).set_place(Arc::new(ToolPlace(seat.workbench.clone())));
         Conversation {
             seat,
             additional_directories,
@@ -88,10 +79,7 @@ impl Conversation {
             client,
             requests,
             turns,
-            auto_retry,
-            is_changing: Cell::new(false),
-            options: RefCell::default(),
-            mode: Cell::default(),
+            options,
             questioned: CancellationToken::new(),
             commands: RefCell::default(),
             names: RefCell::default(),
@@ -108,115 +96,6 @@ impl Conversation {
     /// Whether nothing has been said in it yet.
     pub async fn is_new(&self) -> Result<bool, Error> {
         Ok(self.seat.branch().await.map_err(of_command)?.messages().next().is_none())
-    }
-
-    /// What can be chosen now.
-    pub async fn choices(&self) -> Result<Choices, Error> {
-        let state = self.state().await?;
-        lock(&self.translator).set_window(window(&state));
-        let models = tokio::select! {
-            biased;
-            models = self.seat.ask(GetAvailableModels {}) => models.map_err(of_command)?.models,
-            // A handler that asks at the start holds up the list, and its question waits for the session to be named.
-            () = self.held_question() => Vec::new(),
-        };
-        let named = &self.seat.named_models;
-        let is_named = |model: &Arc<Model>| {
-            named.is_empty() || named.iter().any(|(provider, id)| *provider == model.provider && *id == model.id)
-        };
-        let models = models.into_iter().filter(is_named).collect();
-        let levels = self.seat.ask(GetAvailableThinkingLevels {}).await.map_err(of_command)?.levels;
-        let mode = self.seat.ask(GetPermissions {}).await.map_err(of_command)?.mode;
-        Ok(Choices {
-            mode,
-            model: state.model,
-            models,
-            level: state.thinking_level,
-            levels,
-            auto_compact: state.auto_compaction_enabled,
-            auto_retry: self.auto_retry.get(),
-        })
-    }
-
-    /// Waits for a question that waits for the session to be named.
-    async fn held_question(&self) {
-        self.questioned.cancelled().await;
-        if self.channel.is_released() {
-            std::future::pending().await
-        }
-    }
-
-    /// Carries out a change and returns all options.
-    pub async fn change(
-        &self,
-        change: impl FnOnce(&Choices) -> Result<Change, Error>,
-    ) -> Result<Vec<SessionConfigOption>, Error> {
-        let change = change(&self.choices().await?)?;
-        self.is_changing.set(true);
-        let mode = match change {
-            Change::Mode(mode) => Some(mode),
-            _ => None,
-        };
-        let changed = match change {
-            Change::Mode(mode) => self.seat.ask(mode_command(mode)).await.map(drop),
-            Change::Model { provider, id } => self.seat.ask(SetModel { provider, model_id: id }).await.map(drop),
-            Change::Level(level) => self.seat.ask(SetThinkingLevel { level }).await,
-            Change::AutoCompact(enabled) => self.seat.ask(SetAutoCompaction { enabled }).await,
-            Change::AutoRetry(enabled) => {
-                self.auto_retry.set(enabled);
-                self.seat.ask(SetAutoRetry { enabled }).await
-            }
-            Change::Nothing => Ok(()),
-        };
-        let options = self.choices().await.map(|choices| choices.options(&self.client));
-        self.is_changing.set(false);
-        changed.map_err(of_command)?;
-        if let Some(mode) = mode {
-            self.tell_mode(mode);
-        }
-        options
-    }
-
-    /// Called when options may have changed, whoever has changed them: tells the editor as soon as it knows the session.
-    pub fn follow_options(self: Rc<Self>) {
-        // Not in the way of a question that an extension asks before it lets the models be listed.
-        tokio::task::spawn_local(async move {
-            tokio::select! {
-                biased;
-                () = self.channel.released() => self.tell_options().await,
-                () = self.seat.ended() => {}
-            }
-        });
-    }
-
-    /// Tells the editor the options, if it knows others and is not changing them itself.
-    pub async fn tell_options(&self) {
-        if !self.is_changing.get()
-            && let Ok(choices) = self.choices().await
-        {
-            let options = choices.options(&self.client);
-            if self.note_options(&options) {
-                self.channel.update(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options)));
-            }
-            self.tell_mode(choices.mode);
-        }
-    }
-
-    /// Called when the editor is told the options; returns whether it knew others.
-    pub fn note_options(&self, options: &[SessionConfigOption]) -> bool {
-        self.options.replace(options.to_owned()) != options
-    }
-
-    /// Tells the editor the mode, if it knows another.
-    fn tell_mode(&self, mode: PermissionMode) {
-        if self.mode.replace(mode) != mode {
-            self.channel.update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode_id(mode))));
-        }
-    }
-
-    /// Called when the editor is told the mode with an answer.
-    pub fn note_mode(&self, mode: PermissionMode) {
-        self.mode.set(mode);
     }
 
     /// Tells the editor which slash commands there are, also if it was told before.
@@ -328,10 +207,15 @@ impl Conversation {
     /// later updates depend on.
     pub async fn replay(&self, shows: bool) -> Result<(), Error> {
         let state = self.state().await?;
+        if shows {
+            self.channel.expect_replay();
+        }
         let branch = self.seat.branch().await.map_err(of_command)?;
+        let underway = self.channel.take_underway();
+        let place = ToolPlace(self.seat.workbench.clone());
         let counted = lock(&self.translator).cost();
         let looks = lock(&self.translator).looks().clone();
-        let replay = Replay { cwd: &self.seat.cwd, client: &self.client, looks };
+        let mut replay = Replay { place: &place, client: &self.client, looks, underway };
         let (mut totals, mut frames) = (Totals::default(), Vec::new());
         for turn in turns(branch.messages()) {
             turn.iter().for_each(|(_, message)| totals.add(message));
@@ -351,11 +235,13 @@ impl Conversation {
             // What was spent since is not in the branch.
             let since = translator.cost() - counted;
             translator.set_cost(totals.cost + since);
+            translator.set_updated(totals.updated());
             if totals.has_title() || state.session_name.is_some() {
                 translator.set_titled();
             }
         }
         if shows {
+            replay.rest().into_iter().for_each(|update| self.channel.append(&mut frames, update));
             let window = window(&state);
             let last = totals.updates(window, state.session_name).into_iter();
             last.for_each(|update| self.channel.append(&mut frames, update));
@@ -364,16 +250,13 @@ impl Conversation {
         Ok(())
     }
 
-    async fn state(&self) -> Result<State, Error> {
+    pub(super) async fn state(&self) -> Result<State, Error> {
         self.seat.ask(GetState {}).await.map_err(of_command)
     }
 }
 
-fn mode_command(mode: PermissionMode) -> SetPermissions {
-    SetPermissions { mode: Some(mode), allow: None, ask: None, deny: None, forget: None }
-}
-
-fn window(state: &State) -> u64 {
+/// The tokens that the model in use can take; 0 if there is none.
+pub(super) fn window(state: &State) -> u64 {
     state.model.as_ref().map_or(0, |model| model.context_window)
 }
 

@@ -24,6 +24,14 @@ use super::outbox::lock;
 /// The request that shows a permission card.
 const PERMISSION: &str = "session/request_permission";
 
+/// How the id of a call begins that exists only for a question.
+const CARD: &str = "pith-dialog-";
+
+/// Whether a call exists only for a question: it is part of no conversation.
+pub fn is_card(call: &ToolCallId) -> bool {
+    call.0.starts_with(CARD)
+}
+
 /// The open dialogs of a session. Dropped with it, which withdraws them.
 pub struct Dialogs {
     conversation: Rc<Conversation>,
@@ -80,7 +88,7 @@ impl Dialogs {
         if let Some(question) = self.question(&request) {
             return self.ask(request, question);
         }
-        self.conversation.note_unshown(text, &words(&request.method));
+        self.conversation.note_unshown(text, &dialog_text(&request.method));
         reply(&self.conversation, request.id, unshown).await;
     }
 
@@ -96,7 +104,7 @@ impl Dialogs {
                 return client.shows_forms().then(form).flatten();
             }
             UiMethod::Confirm { page: Some(Page { id, url }), .. } => {
-                let page = || Question::Page(page(scope, &self.conversation.page_id(id), url, words(method)));
+                let page = || Question::Page(page(scope, &self.conversation.page_id(id), url, dialog_text(method)));
                 return client.opens_pages().then(page);
             }
             _ => tool_call_id.as_deref(),
@@ -109,7 +117,7 @@ impl Dialogs {
             return form(&session, method).map(Question::Form);
         }
         self.n_cards.set(self.n_cards.get() + 1);
-        let card = card(&format!("pith-dialog-{}", self.n_cards.get()), method);
+        let card = card(&format!("{CARD}{}", self.n_cards.get()), method);
         let permission = about_card(&session, &card, method)?;
         Some(Question::Card(Box::new(card), permission))
     }
@@ -167,6 +175,9 @@ impl Dialogs {
                 }
                 Err(_) => None,
             };
+            if matches!(option, None | Some(OptionId::Deny | OptionId::Stop)) {
+                lock(&conversation.translator).refuse(&request.tool_call.tool_call_id.0);
+            }
             let reply = HostReply::Permission { id: Some(id), option, message: None };
             conversation.seat.send(Inbound::Reply(reply)).await;
         });
@@ -236,7 +247,7 @@ async fn reply(conversation: &Conversation, id: String, answer: UiAnswer) {
 }
 
 /// What a dialog says.
-fn words(method: &UiMethod) -> String {
+fn dialog_text(method: &UiMethod) -> String {
     match method {
         UiMethod::Confirm { title, message, .. } => format!("{title}\n\n{message}"),
         UiMethod::Select { title, .. }

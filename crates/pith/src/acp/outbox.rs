@@ -1,6 +1,7 @@
 //! The outbox of a session that an editor watches: turns events into updates.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use pith_acp::Client;
 use pith_acp::acp::{NoticeSeverity, SessionUpdate, ToolKind};
@@ -8,7 +9,7 @@ use pith_acp::looks::Look;
 use pith_acp::piece::Piece;
 use pith_acp::updates::{Notable, Sink, Translator};
 use pith_agent::{Tool, Toolset};
-use pith_protocol::answers::{Disposition, PromptDisposition};
+use pith_protocol::answers::{Disposition, PromptDisposition, Queues};
 use pith_protocol::host::{HostToolFrame, UiMethod, UiRequest};
 use pith_protocol::permissions::PermissionFrame;
 use pith_protocol::{AssistantEvent, AssistantMessage, CommandError, ErrorCode, Event, Id, Response, StreamUpdates};
@@ -17,6 +18,9 @@ use tokio::sync::mpsc;
 
 use super::channel::Channel;
 use super::own_events;
+
+/// How long the arguments of a call may stream before it is announced without them.
+const ANNOUNCED_AFTER: Duration = Duration::from_millis(100);
 
 /// What the session tells the conversation beside the updates. Their order is that of the frames.
 #[derive(Debug)]
@@ -51,6 +55,7 @@ pub struct AcpOutbox {
 }
 
 /// Where translated events go.
+#[derive(Clone)]
 struct Out {
     channel: Arc<Channel>,
     /// To the conversation, which may have ended.
@@ -67,6 +72,12 @@ impl AcpOutbox {
         let tells_own = client.wants_own_events();
         AcpOutbox { translator, out: Out { channel, notices }, tells_own }
     }
+}
+
+/// Shows a call whose arguments still stream after a while.
+async fn announce_later(translator: SharedTranslator, mut out: Out, call: String) {
+    tokio::time::sleep(ANNOUNCED_AFTER).await;
+    lock(&translator).announce(&call, &mut out);
 }
 
 /// Locks a translator for a few lines.
@@ -109,6 +120,11 @@ impl Sink for Out {
 
 impl Outbox for AcpOutbox {
     fn respond(&mut self, response: &Response<'_>) {
+        if response.command == "clear_queue" {
+            let cleared = response.data.as_ref().and_then(|data| serde_json::from_str::<Queues>(data.get()).ok());
+            let n_inputs = cleared.map_or(0, |cleared| cleared.steering.len() + cleared.follow_up.len());
+            lock(&self.translator).forget_inputs(n_inputs);
+        }
         if !["prompt", "steer", "follow_up"].contains(&&*response.command) {
             return;
         }
@@ -191,6 +207,13 @@ impl Outbox for AcpOutbox {
 
     fn stream(&mut self, event: &AssistantEvent) {
         lock(&self.translator).stream(event, &mut self.out);
+        if let AssistantEvent::ToolCallStart { id, .. } = event {
+            tokio::spawn(announce_later(self.translator.clone(), self.out.clone(), id.clone()));
+        }
+    }
+
+    fn conversation_read(&mut self) {
+        self.out.channel.conversation_read(|| lock(&self.translator).underway());
     }
 
     fn follows_servers(&self) -> bool {

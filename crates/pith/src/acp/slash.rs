@@ -1,5 +1,7 @@
 //! Slash commands of pith's own: they answer with one message, which is not part of the conversation.
 
+use std::rc::Rc;
+
 use pith_acp::acp::{
     AvailableCommand, AvailableCommandInput, ContentBlock, ContentChunk, Error, SessionUpdate, TextContent,
     UnstructuredCommandInput,
@@ -53,19 +55,20 @@ impl SlashCommand {
     }
 
     /// Carries the command out and tells the user what came of it, also if that is nothing.
-    pub async fn run(self, conversation: &Conversation) {
+    pub async fn run(self, conversation: &Rc<Conversation>) {
         let text = self.carry_out(conversation).await.unwrap_or_else(|error| error.message);
         let chunk = ContentChunk::new(ContentBlock::Text(TextContent::new(text)));
         conversation.channel.update(SessionUpdate::AgentMessageChunk(chunk));
     }
 
-    async fn carry_out(self, conversation: &Conversation) -> Result<String, Error> {
+    async fn carry_out(self, conversation: &Rc<Conversation>) -> Result<String, Error> {
         let seat = &conversation.seat;
         let arguments = (!self.arguments.is_empty()).then_some(self.arguments);
         match self.name {
             "compact" => {
                 let result = seat.ask(Compact { custom_instructions: arguments }).await.map_err(of_command)?;
-                Ok(format!("Summarised: {} tokens before.\n\n{}", result.tokens_before, result.summary))
+                // Editors with cards for compactions show the summary there.
+                Ok(format!("Summarised: {} tokens before.", result.tokens_before))
             }
             "name" => {
                 let name = arguments.ok_or_else(|| invalid_params("prompt", "/name needs a name"))?;

@@ -61,6 +61,10 @@ impl Outbox for Watched {
         self.shown.entry(id);
     }
 
+    fn conversation_read(&mut self) {
+        self.shown.conversation_read();
+    }
+
     fn tools(&mut self, tools: &Arc<Toolset>) {
         self.shown.tools(tools);
     }

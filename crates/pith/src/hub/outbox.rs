@@ -58,6 +58,10 @@ impl<O: Outbox> Outbox for SeatOutbox<O> {
         self.inner.entry(id);
     }
 
+    fn conversation_read(&mut self) {
+        self.inner.conversation_read();
+    }
+
     fn tools(&mut self, tools: &Arc<Toolset>) {
         self.inner.tools(tools);
     }

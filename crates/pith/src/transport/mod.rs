@@ -1,6 +1,7 @@
 //! The only module that uses stdin and stdout.
 
 mod lines;
+pub mod output;
 pub mod reader;
 pub mod writer;
 

@@ -1,9 +1,10 @@
 //! The frame queue and the thread that empties it.
 //!
 //! Frames of all producers pass through one ordered buffer. Above its limit, deltas of one block or message are merged
-//! and only the newest progress of each tool call is kept; if that does not help the run is suspended until the host has
-//! caught up.
+//! and only the newest progress and output of each tool call is kept; if that does not help the run is suspended until
+//! the host has caught up.
 
+mod reports;
 mod tail;
 
 use std::io::{self, Write};
@@ -16,6 +17,7 @@ use pith_session::Room;
 
 use super::FLUSH_LIMIT;
 use crate::debug;
+use reports::Reports;
 use tail::{Chunk, Tail};
 
 /// How many bytes of frames are kept for a host that does not read.
@@ -49,20 +51,14 @@ struct State {
     written: u64,
     /// Text that may still be merged with what follows; comes after `pending`.
     tail: Option<Tail>,
-    /// The newest progress of each tool call that reported while the queue was full. Queued when `pending` has been
-    /// taken, or right before the end of its call.
-    progress: Vec<Report>,
+    /// What tool calls reported while the queue was full. Queued when `pending` has been taken, or right before the end
+    /// of their call.
+    reports: Reports,
     /// The answer being streamed; merged deltas show its newest state.
     live: Option<LiveMessage>,
     is_reader_waiting: bool,
     is_closed: bool,
     is_broken: bool,
-}
-
-/// Encoded progress of a tool call.
-struct Report {
-    call: String,
-    line: Vec<u8>,
 }
 
 impl FrameQueue {
@@ -101,9 +97,9 @@ impl FrameQueue {
         if state.is_full() {
             let mut line = Vec::new();
             encode(&mut line);
-            state.hold_progress(call, line);
+            state.reports.hold_progress(call, line);
         } else {
-            state.take_progress(call);
+            state.reports.take_progress(call);
             state.append(encode);
         }
         self.publish(&state);
@@ -113,16 +109,38 @@ impl FrameQueue {
     pub fn push_tool_end(&self, call: &str, encode: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.lock();
         state.queue_tail();
-        if let Some(line) = state.take_progress(call) {
-            state.append(|out| out.extend_from_slice(&line));
+        if let Some(line) = state.reports.take_progress(call) {
+            state.append_report(&line);
         }
         state.append(encode);
         self.publish(&state);
     }
 
-    /// Forgets progress of a call that was held back: its end is queued next, and says more.
-    pub fn drop_tool_update(&self, call: &str) {
-        self.lock().take_progress(call);
+    /// Queues what a command has printed. While the queue is full, only the newest of it is kept: a command does not
+    /// wait for the host as an answer does.
+    pub fn push_output(&self, call: &str, text: &str, encode: impl Fn(&str, &mut Vec<u8>) + Send + 'static) {
+        let mut state = self.lock();
+        if state.is_full() {
+            state.reports.hold_output(call, text, encode);
+        } else {
+            state.queue_tail();
+            if let Some(line) = state.reports.take_output(call) {
+                state.append_report(&line);
+            }
+            state.append(|out| encode(text, out));
+        }
+        self.publish(&state);
+    }
+
+    /// Called before the end of a call is queued: forgets progress that was held back, because the end says more, and
+    /// queues output that was held back, because the end does not repeat it.
+    pub fn end_progress(&self, call: &str) {
+        let mut state = self.lock();
+        state.reports.take_progress(call);
+        if let Some(line) = state.reports.take_output(call) {
+            state.append_report(&line);
+        }
+        self.publish(&state);
     }
 
     /// Queues text; while the queue is full, text of the same key that follows is added to the same frame.
@@ -243,7 +261,9 @@ impl FrameQueue {
         loop {
             if state.pending.is_empty() {
                 state.queue_tail();
-                state.queue_progress();
+                for line in state.reports.take_all() {
+                    state.append_report(&line);
+                }
             }
             if !state.pending.is_empty() {
                 let batch = std::mem::take(&mut state.pending);
@@ -323,12 +343,10 @@ impl State {
     }
 
     fn merge(&mut self, delta: Delta) {
-        match &mut self.tail {
-            Some(Tail::Delta(held)) => held.escaped.extend_from_slice(&delta.escaped),
-            Some(Tail::Chunk(_)) | None => {
-                self.queue_tail();
-                self.tail = Some(Tail::Delta(delta));
-            }
+        if let Some(Tail::Delta(held)) = &mut self.tail {
+            held.escaped.extend_from_slice(&delta.escaped);
+        } else {
+            self.tail = Some(Tail::Delta(delta));
         }
     }
 
@@ -358,27 +376,10 @@ impl State {
         }
     }
 
-    /// Keeps the newest progress of a call, instead of an older report.
-    fn hold_progress(&mut self, call: &str, line: Vec<u8>) {
-        if self.is_broken {
-            return;
-        }
-        match self.progress.iter_mut().find(|report| report.call == call) {
-            Some(report) => report.line = line,
-            None => self.progress.push(Report { call: call.to_owned(), line }),
-        }
-    }
-
-    fn take_progress(&mut self, call: &str) -> Option<Vec<u8>> {
-        let at = self.progress.iter().position(|report| report.call == call)?;
-        Some(self.progress.remove(at).line)
-    }
-
-    /// Queues the progress that was held back.
-    fn queue_progress(&mut self) {
-        for report in std::mem::take(&mut self.progress) {
-            self.append(|out| out.extend_from_slice(&report.line));
-        }
+    /// Queues a report that was held back.
+    fn append_report(&mut self, line: &[u8]) {
+        self.queue_tail();
+        self.append(|out| out.extend_from_slice(line));
     }
 }
 

@@ -6,6 +6,7 @@ mod bad_input;
 mod clients;
 mod dialogs;
 mod files;
+mod loading;
 mod opening;
 mod options;
 mod own;

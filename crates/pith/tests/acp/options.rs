@@ -189,3 +189,37 @@ fn the_command_line_narrows_the_models() {
     assert_eq!(editor.refusal("session/set_config_option", set).0, -32602);
     editor.finish();
 }
+
+#[test]
+fn a_change_that_is_withdrawn_does_not_silence_later_ones() {
+    // The handler of the prompt holds up the change of the model until the editor answers its question.
+    let holds = "export default (pi) => {
+      pi.on('model_select', () => {});
+      pi.on('input', async (_, ctx) => { await ctx.ui.confirm('Sure?', 'It takes long.'); });
+    };";
+    let mut editor = Editor::new([Turn::text("hi")]);
+    editor.home.write_agent_file("extensions/holds.ts", holds);
+    let session = editor.new_session();
+    let prompt = editor.send_prompt(&session, "go");
+    let asked = editor.asked("session/request_permission");
+    let set = json!({"sessionId": session, "configId": "model", "value": "mock-anthropic/plain-mock"});
+    let change = editor.send("session/set_config_option", set);
+    // The change asks the session four things first. Each round gives it time for one.
+    for _ in 0..8 {
+        editor.ask("_pith/state", json!({"sessionId": session}));
+    }
+    // What is changed meanwhile is not told, because the answer would tell it.
+    let level = json!({"type": "set_thinking_level", "level": "low"});
+    editor.ask("_pith/command", json!({"sessionId": session, "command": level}));
+    editor.notify("$/cancel_request", json!({"requestId": change}));
+    assert_eq!(editor.answer(change)["error"]["code"], -32800);
+    let value = |update: &Value, id: &str| {
+        let is_told = update["sessionUpdate"] == "config_option_update";
+        is_told.then(|| option(&update["configOptions"], id).map(|option| option["currentValue"].clone())).flatten()
+    };
+    editor.wait_update(|update| value(update, "thought_level") == Some(json!("low")));
+    editor.reply(&asked, json!({"outcome": {"outcome": "selected", "optionId": "allow"}}));
+    editor.wait_update(|update| value(update, "model") == Some(json!("mock-anthropic/plain-mock")));
+    assert_eq!(editor.result(prompt)["stopReason"], "end_turn");
+    editor.finish();
+}

@@ -251,7 +251,7 @@ fn a_compaction_is_shown_as_the_editor_can_show_it() {
         let session = editor.new_session();
         assert_eq!(editor.prompt(&session, "hello"), "end_turn");
         let text = said(&mut editor, &session, "/compact");
-        assert!(text.starts_with("Summarised: ") && text.contains("a summary"), "{text}");
+        assert!(text.starts_with("Summarised: ") && !text.contains("a summary"), "{text}");
         let updates = editor.updates(&session);
         let shown: Vec<_> = updates.iter().filter(|update| update["sessionUpdate"] == "compaction_update").collect();
         let states: Vec<_> = shown.iter().filter_map(|update| update["status"].as_str()).collect();
@@ -274,5 +274,9 @@ fn an_extension_cannot_put_another_session_in_the_place_of_its_own() {
     assert_eq!(said(&mut editor, &session, "/other"), "answer {\"cancelled\":true}\n");
     assert_eq!(editor.prompt(&session, "hi"), "end_turn");
     assert!(editor.host.stderr().contains("cannot take the place of this session"));
+    said(&mut editor, &session, "/other");
+    let found = editor.ask("_pith/diagnostics", json!({"sessionId": session}))["diagnostics"].take();
+    let kept = found.as_array().expect("a list").iter().filter(|found| found["code"] == "session_kept");
+    assert_eq!(kept.count(), 1, "{found}");
     editor.finish();
 }

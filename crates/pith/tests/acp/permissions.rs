@@ -1,6 +1,9 @@
 //! Modes, and whether a tool call may run.
 
-use pith_testkit::Turn;
+use std::fs;
+use std::path::Path;
+
+use pith_testkit::{Block, Turn};
 use serde_json::{Value, json};
 
 use crate::support::Editor;
@@ -65,6 +68,49 @@ fn who_approves_a_write_sees_what_it_replaces() {
     assert_eq!(editor.home.read_file("a.txt").as_deref(), Some("new\n"));
     let end = editor.updates(&session).into_iter().rfind(|update| update["status"] == "completed").expect("an end");
     assert_eq!(end["content"], json!([change]));
+    editor.finish();
+}
+
+#[test]
+fn who_approves_a_write_sees_the_file_that_the_tool_means() {
+    let write = |path: &str, content: &str| Block::call("write", json!({"path": path, "content": content}));
+    let home_file =
+        Turn::blocks([write("~/notes.txt", "new"), write("~/notes.txt", "newer"), write("@same.txt", "same")]);
+    let (mut editor, session) = editor([home_file, Turn::text("Done.")]);
+    let path = editor.home.home().join("notes.txt");
+    fs::write(&path, "old").expect("a file");
+    editor.home.write_file("same.txt", "same");
+    set_mode(&mut editor, &session, "ask");
+    let prompt = editor.send_prompt(&session, "go");
+    let change =
+        |path: &Path, old: &str, new: &str| json!({"type": "diff", "path": path, "oldText": old, "newText": new});
+    // The first is refused, so the second replaces what was there before both.
+    let same = editor.home.work().join("same.txt");
+    for (expected, answer) in [
+        (change(&path, "old", "new"), "deny"),
+        (change(&path, "old", "newer"), "once"),
+        (change(&same, "same", "same"), "once"),
+    ] {
+        let asked = editor.asked("session/request_permission");
+        let shown = asked["params"]["toolCall"]["content"].as_array().expect("content");
+        assert!(shown.contains(&expected), "{expected}: {shown:?}");
+        editor.reply(&asked, selected(answer));
+    }
+    assert_eq!(editor.result(prompt)["stopReason"], "end_turn");
+    assert_eq!(fs::read_to_string(path).expect("a file"), "newer");
+    editor.finish();
+}
+
+#[test]
+fn the_second_write_of_a_file_replaces_the_text_of_the_first() {
+    let write = |content: &str| Block::call("write", json!({"path": "a.txt", "content": content}));
+    let (mut editor, session) = editor([Turn::blocks([write("one"), write("two")]), Turn::text("Done.")]);
+    assert_eq!(editor.prompt(&session, "go"), "end_turn");
+    let updates = editor.updates(&session);
+    let ends: Vec<_> = updates.iter().filter(|update| update["status"] == "completed").collect();
+    let texts: Vec<_> =
+        ends.iter().map(|end| json!([end["content"][0]["oldText"], end["content"][0]["newText"]])).collect();
+    assert_eq!(texts, [json!([null, "one"]), json!(["one", "two"])]);
     editor.finish();
 }
 

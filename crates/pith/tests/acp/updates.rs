@@ -238,7 +238,7 @@ fn what_cannot_be_shown_beside_the_conversation_is_kept() {
     assert!(found.contains("fails.ts failed in agent_start") && found.contains("no luck"), "{found}");
     // All sessions share stderr.
     let stderr = editor.host.stderr();
-    let name = format!("pith {}: ", &session[..8]);
+    let name = format!("pith {}: ", &session[session.len() - 8..]);
     let told: Vec<_> = stderr.lines().filter(|line| line.contains("no luck")).collect();
     assert!(!told.is_empty() && told.iter().all(|line| line.starts_with(&name)), "{stderr}");
     editor.finish();

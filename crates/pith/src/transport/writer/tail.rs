@@ -17,7 +17,7 @@ pub(super) struct Chunk {
 }
 
 /// Encodes a frame with a text in it.
-type EncodeText = Box<dyn Fn(&str, &mut Vec<u8>) + Send>;
+pub(super) type EncodeText = Box<dyn Fn(&str, &mut Vec<u8>) + Send>;
 
 impl Tail {
     pub fn len(&self) -> usize {
