@@ -26,7 +26,7 @@ use super::conversation::Conversation;
 use super::launch::Launch;
 use super::requests::Requests;
 use super::responder::{InFlight, Responder};
-use super::turns::TurnRequest;
+use super::turn::TurnRequest;
 use crate::cli::SIGN_IN;
 use crate::hub::Hub;
 use crate::transport::writer::FrameQueue;

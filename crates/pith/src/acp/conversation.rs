@@ -28,7 +28,7 @@ use super::outbox::{SharedTranslator, lock};
 use super::requests::Requests;
 use super::servers::{self, Servers};
 use super::slash::SlashCommand;
-use super::turns::TurnRequest;
+use super::turn::TurnRequest;
 use crate::hub::Seat;
 
 /// How much is kept of what an editor could not show.

@@ -16,7 +16,7 @@ use pith_protocol::host::{Page, UiAnswer, UiMethod, UiRequest};
 use pith_protocol::permissions::{OptionId, PermissionFrame};
 use pith_protocol::{HostReply, Inbound};
 use serde_json::Value;
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 
 use super::conversation::Conversation;
 use super::outbox::lock;
@@ -28,7 +28,7 @@ const PERMISSION: &str = "session/request_permission";
 pub struct Dialogs {
     conversation: Rc<Conversation>,
     /// Tasks that wait for answers, by the id of the dialog.
-    open: Rc<RefCell<HashMap<String, AbortHandle>>>,
+    open: Rc<RefCell<HashMap<String, JoinHandle<()>>>>,
     n_cards: Cell<u64>,
 }
 
@@ -69,7 +69,7 @@ impl Dialogs {
             UiMethod::Form { .. } => {
                 ("An MCP server asked for a form, which this client cannot show", UiAnswer::Confirmed(false))
             }
-            UiMethod::Cancel { target_id } => return self.withdraw(target_id),
+            UiMethod::Cancel { target_id } => return self.withdraw(target_id).await,
             // Notices are told by the outbox; nothing in an editor shows the rest.
             UiMethod::Notify { .. }
             | UiMethod::SetStatus { .. }
@@ -139,13 +139,13 @@ impl Dialogs {
                 conversation.tell_options().await;
             }
         });
-        self.open.borrow_mut().insert(key, task.abort_handle());
+        self.open.borrow_mut().insert(key, task);
     }
 
     /// Asks whether a tool call may run, or withdraws that question.
-    pub fn take_permission(&self, frame: PermissionFrame) {
+    pub async fn take_permission(&self, frame: PermissionFrame) {
         let (id, request) = match frame {
-            PermissionFrame::PermissionCancelled { id } => return self.withdraw(&id),
+            PermissionFrame::PermissionCancelled { id } => return self.withdraw(&id).await,
             PermissionFrame::PermissionRequest { id, tool_call_id, tool_name, arguments, reason, options, .. } => {
                 let told = lock(&self.conversation.translator).live_call(&tool_call_id);
                 let call = told
@@ -170,13 +170,17 @@ impl Dialogs {
             let reply = HostReply::Permission { id: Some(id), option, message: None };
             conversation.seat.send(Inbound::Reply(reply)).await;
         });
-        self.open.borrow_mut().insert(key, task.abort_handle());
+        self.open.borrow_mut().insert(key, task);
     }
 
-    /// Ends a dialog that the extension no longer waits for. Its request is withdrawn with the task.
-    fn withdraw(&self, id: &str) {
-        if let Some(task) = self.open.borrow_mut().remove(id) {
+    /// Ends a dialog that the extension no longer waits for. Its request is withdrawn with the task, before anything
+    /// that follows is told.
+    async fn withdraw(&self, id: &str) {
+        let task = self.open.borrow_mut().remove(id);
+        if let Some(task) = task {
             task.abort();
+            // It fails because it was aborted.
+            let _ = task.await;
         }
     }
 }
