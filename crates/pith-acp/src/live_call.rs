@@ -143,6 +143,8 @@ impl LiveCall {
     /// Returns the call as it was announced.
     pub fn told(&self, cwd: &Path, looks: &Looks) -> ToolCallUpdate {
         let Shown { title, kind, locations, content } = self.shown(cwd, looks);
+        // Clients put this in the place of what they show.
+        let content = self.terminal(cwd).map_or(content, |(terminal, _)| terminal);
         let fields = ToolCallUpdateFields::new()
             .title(title)
             .name(self.tool.clone())

@@ -160,7 +160,12 @@ impl Dialogs {
             let result = conversation.requests.ask(PERMISSION, &request).await;
             open.borrow_mut().remove(&id);
             let option = match result.map(permission::answer) {
-                Ok(Answer::Chosen(option)) => option,
+                Ok(Answer::Chosen(option)) => {
+                    if matches!(option, Some(OptionId::Once | OptionId::Session | OptionId::Project)) {
+                        tell_running(&conversation, request.tool_call.tool_call_id);
+                    }
+                    option
+                }
                 Ok(Answer::TurnCancelled) => {
                     conversation.cancel();
                     Some(OptionId::Stop)
@@ -206,7 +211,14 @@ impl Question {
                 return Choice::Answer(answer);
             }
             Question::Form(request) => (requests.ask(ELICITATION, &request).await, true),
-            Question::Permission(request) => (requests.ask(PERMISSION, &request).await, false),
+            Question::Permission(request) => {
+                let choice = requests.ask(PERMISSION, &request).await.map(|result| chosen(method, result));
+                let choice = choice.unwrap_or(Choice::Answer(UiAnswer::Cancelled));
+                if matches!(choice, Choice::Answer(UiAnswer::Confirmed(true) | UiAnswer::Value(_))) {
+                    tell_running(conversation, request.tool_call.tool_call_id);
+                }
+                return choice;
+            }
             Question::Card(card, request) => {
                 let _closing = CloseCard { conversation, call: card.tool_call_id.clone() };
                 conversation.channel.update(SessionUpdate::ToolCall(*card));
@@ -233,6 +245,12 @@ impl Drop for CloseCard<'_> {
         let update = ToolCallUpdate::new(self.call.clone(), fields);
         self.conversation.channel.update(SessionUpdate::ToolCallUpdate(update));
     }
+}
+
+/// Tells the editor that a call goes on: the question about it had said that it waits.
+fn tell_running(conversation: &Conversation, call: ToolCallId) {
+    let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+    conversation.channel.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call, fields)));
 }
 
 async fn reply(conversation: &Conversation, id: String, answer: UiAnswer) {
