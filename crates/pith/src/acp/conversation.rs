@@ -245,6 +245,12 @@ impl Conversation {
         SlashCommand::of(prompt).filter(|command| !self.names.borrow().contains(command.name()))
     }
 
+    /// Whether a text calls a slash command of the session: of an extension, a template, a skill, an MCP prompt.
+    pub fn has_command(&self, text: &str) -> bool {
+        let name = text.strip_prefix('/').and_then(|line| line.split(char::is_whitespace).next());
+        name.is_some_and(|name| self.names.borrow().contains(name))
+    }
+
     /// Tells the editor the plan as it is now.
     pub async fn tell_plan(&self) {
         if let Ok(state) = self.state().await {

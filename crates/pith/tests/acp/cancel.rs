@@ -106,7 +106,8 @@ fn a_session_whose_extensions_still_start_can_be_cancelled() {
 
 #[test]
 fn a_dialog_is_closed_before_the_cancelled_prompt_is_answered() {
-    let asks = "export default (pi) => pi.registerCommand('ask', { handler: (args, ctx) => ctx.ui.confirm('Sure?', '') });";
+    let asks =
+        "export default (pi) => pi.registerCommand('ask', { handler: (args, ctx) => ctx.ui.confirm('Sure?', '') });";
     let mut editor = editor(asks, json!({"session": {"notices": {}}}), []);
     let session = editor.new_session();
     let prompt = editor.send_prompt(&session, "/ask");

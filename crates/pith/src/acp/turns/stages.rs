@@ -24,20 +24,27 @@ impl Turns {
             return;
         }
         let Some(Waiting { input, asker }) = self.waiting.pop_front() else { return };
-        let command = self.conversation.slash_command(&input.text).filter(|_| matches!(asker, Asker::Prompt(_)));
+        let command = self.conversation.slash_command(input.first_text()).filter(|_| matches!(asker, Asker::Prompt(_)));
         if let Some(command) = command {
             return self.run(command, asker);
         }
-        lock(&self.conversation.translator).set_commanded(input.text.starts_with('/'));
-        let number = self.conversation.seat.tell(command_of(&input)).await;
+        lock(&self.conversation.translator).set_commanded(input.first_text().starts_with('/'));
+        let number = self.conversation.seat.tell(self.command_of(&input)).await;
         self.current = Some(Turn::new(asker, Stage::Sent(Sent { number, input })));
     }
 
     /// Sends an input that joins what runs. If that ends before the input arrives, it begins a turn.
     pub(super) async fn steer(&mut self, input: PromptInput, asker: Asker) {
-        let command = Prompt { streaming_behavior: Some(StreamingBehavior::Steer), ..command_of(&input) };
+        let command = Prompt { streaming_behavior: Some(StreamingBehavior::Steer), ..self.command_of(&input) };
         let number = self.conversation.seat.tell(command).await;
         self.steered.push((Sent { number, input }, Owner::new(asker)));
+    }
+
+    fn command_of(&self, input: &PromptInput) -> Prompt {
+        let is_command = self.conversation.has_command(input.first_text());
+        let message = if is_command { input.as_command() } else { input.text.clone() };
+        let (images, traceparent) = (input.images.clone(), input.traceparent.clone());
+        Prompt { images, traceparent, ..Prompt::from(message.as_str()) }
     }
 
     /// Carries out a slash command of pith's own in place of a turn of the model.
@@ -98,12 +105,7 @@ impl Turns {
     }
 
     /// Called when the session has taken or refused an input that was to join what runs.
-    async fn steering_placed(
-        &mut self,
-        input: PromptInput,
-        owner: Owner,
-        result: Result<Disposition, CommandError>,
-    ) {
+    async fn steering_placed(&mut self, input: PromptInput, owner: Owner, result: Result<Disposition, CommandError>) {
         match result {
             Ok(Disposition::Started | Disposition::Queued) if owner.is_cancelled() => {
                 self.activity = Activity::Working;
@@ -183,9 +185,4 @@ fn activity_of(refusal: &CommandError) -> Option<Activity> {
         ErrorCode::Compacting => Some(Activity::Summarising),
         _ => None,
     }
-}
-
-fn command_of(input: &PromptInput) -> Prompt {
-    let PromptInput { text, images, traceparent } = input;
-    Prompt { images: images.clone(), traceparent: traceparent.clone(), ..Prompt::from(text.as_str()) }
 }
