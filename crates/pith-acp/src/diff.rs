@@ -11,7 +11,7 @@ const MAX_HUNK: usize = 64 << 10;
 /// A piece of a file before and after.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Hunk {
-    /// The first line in the file as it is.
+    /// The first line that has changed, in the file as it is.
     pub line: u32,
     old: String,
     new: String,
@@ -20,12 +20,14 @@ pub(crate) struct Hunk {
 /// Reads the hunks of a unified diff.
 pub(crate) fn hunks(patch: &str) -> Vec<Hunk> {
     let mut hunks: Vec<Hunk> = Vec::new();
-    let mut last = ' ';
+    let (mut last, mut is_changed) = (' ', false);
     for line in patch.split_inclusive('\n') {
         if let Some(header) = line.strip_prefix("@@ ") {
             let after = header.split('+').nth(1).unwrap_or_default();
             let start = after.split([',', ' ']).next().unwrap_or_default();
-            hunks.push(Hunk { line: start.parse().unwrap_or(1), ..Hunk::default() });
+            // A file that has become empty has no line, but editors count from 1.
+            hunks.push(Hunk { line: start.parse().unwrap_or(1).max(1), ..Hunk::default() });
+            is_changed = false;
             continue;
         }
         let Some(hunk) = hunks.last_mut() else { continue };
@@ -33,11 +35,18 @@ pub(crate) fn hunks(patch: &str) -> Vec<Hunk> {
         let text = &line[sign.len_utf8()..];
         match sign {
             ' ' => {
+                hunk.line += u32::from(!is_changed);
                 hunk.old.push_str(text);
                 hunk.new.push_str(text);
             }
-            '-' => hunk.old.push_str(text),
-            '+' => hunk.new.push_str(text),
+            '-' => {
+                is_changed = true;
+                hunk.old.push_str(text);
+            }
+            '+' => {
+                is_changed = true;
+                hunk.new.push_str(text);
+            }
             // "\ No newline at end of file" is about the line before.
             '\\' => {
                 if last != '+' {
@@ -100,7 +109,7 @@ mod tests {
         let patch = "--- a\n+++ b\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n@@ -10 +10,2 @@\n-x\n+y\n+z\n\\ No newline at end of file\n";
         let found = hunks(patch);
         assert_eq!(found.len(), 2);
-        assert_eq!(found[0], Hunk { line: 1, old: "one\ntwo\nthree\n".into(), new: "one\nTWO\nthree\n".into() });
+        assert_eq!(found[0], Hunk { line: 2, old: "one\ntwo\nthree\n".into(), new: "one\nTWO\nthree\n".into() });
         assert_eq!(found[1], Hunk { line: 10, old: "x\n".into(), new: "y\nz".into() });
         let both = hunks("@@ -1,2 +1,2 @@\n-a\n+b\n c\n\\ No newline at end of file\n");
         assert_eq!(both, [Hunk { line: 1, old: "a\nc".into(), new: "b\nc".into() }]);

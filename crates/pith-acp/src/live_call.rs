@@ -167,6 +167,8 @@ impl LiveCall {
     pub fn told(&mut self, earlier: &[LiveCall], place: &dyn Place, looks: &Looks) -> ToolCallUpdate {
         self.read_replaced(earlier, place);
         let Shown { title, kind, locations, content } = self.shown(place, looks);
+        // Clients put this in the place of what they show.
+        let content = self.terminal(place).map_or(content, |(terminal, _)| terminal);
         let fields = ToolCallUpdateFields::new()
             .title(title)
             .name(self.tool.clone())

@@ -1,6 +1,7 @@
 //! A prompt of an editor as a prompt of pith: one text, and images.
 
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::{
@@ -24,9 +25,24 @@ const MAX_IMAGE: u64 = 32 << 20;
 #[derive(Debug, Default, PartialEq)]
 pub struct PromptInput {
     pub text: String,
+    /// Where in the text the first block of text is, which may be a slash command.
+    first_text: Range<usize>,
     pub images: Vec<ImageBlock>,
     /// The place in the editor's trace.
     pub traceparent: Option<String>,
+}
+
+impl PromptInput {
+    /// Returns the first block of text; empty if there is none.
+    pub fn first_text(&self) -> &str {
+        &self.text[self.first_text.clone()]
+    }
+
+    /// Returns the text with the first block of text at its beginning, where a slash command has its name.
+    pub fn as_command(&self) -> String {
+        let (before, from_command) = self.text.split_at(self.first_text.start);
+        if before.is_empty() { self.text.clone() } else { format!("{from_command} {}", before.trim_end()) }
+    }
 }
 
 /// Where a prompt is read.
@@ -38,7 +54,8 @@ pub struct PromptPlace<'a> {
 
 /// Converts the blocks in their order. What resources contain follows the message.
 pub fn convert(blocks: &[ContentBlock], place: &PromptPlace<'_>) -> Result<PromptInput, Error> {
-    let mut reading = Reading { input: PromptInput::default(), attached: String::new(), is_after_text: false };
+    let mut reading =
+        Reading { input: PromptInput::default(), attached: String::new(), has_text: false, is_after_text: false };
     for (index, block) in blocks.iter().enumerate() {
         let field = format!("prompt[{index}]");
         match block {
@@ -72,6 +89,8 @@ struct Reading {
     input: PromptInput,
     /// The contents of resources, for the end.
     attached: String,
+    /// There has been a block of text.
+    has_text: bool,
     /// What comes last in the text is a text block.
     is_after_text: bool,
 }
@@ -83,7 +102,14 @@ impl Reading {
         if self.is_after_text && !so_far.ends_with(char::is_whitespace) && !text.starts_with(char::is_whitespace) {
             so_far.push('\n');
         }
+        if !self.is_after_text && so_far.ends_with(')') && text.starts_with(is_of_word) {
+            so_far.push(' ');
+        }
+        let start = so_far.len();
         so_far.push_str(text);
+        if !std::mem::replace(&mut self.has_text, true) {
+            self.input.first_text = start..so_far.len();
+        }
     }
 
     fn mention(&mut self, name: &str, uri: &str, cwd: &Path) {
@@ -93,7 +119,9 @@ impl Reading {
             Some(lines) if place.path.is_some() => format!("#L{lines}"),
             _ => String::new(),
         };
-        self.input.text.push_str(&format!("[@{name}]({path}{lines})"));
+        let is_beside = |letter: char| is_of_word(letter) || letter == ')';
+        let space = if self.input.text.ends_with(is_beside) { " " } else { "" };
+        self.input.text.push_str(&format!("{space}[@{name}]({path}{lines})"));
     }
 
     fn resource(&mut self, text: &TextResourceContents, place: &PromptPlace<'_>, field: &str) -> Result<(), Error> {
@@ -138,6 +166,11 @@ impl Reading {
             }
         }
     }
+}
+
+/// Whether a letter would run into a mention beside it.
+fn is_of_word(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '/' || letter == '_'
 }
 
 /// The last part of an address.
@@ -192,6 +225,22 @@ mod tests {
                 {"type": "text", "text": " now"}]),
             "see [@a.rs](src/a.rs#L5-15) now",
         );
+    }
+
+    #[test]
+    fn a_command_is_found_beside_other_blocks() {
+        let link = json!({"type": "resource_link", "name": "a.rs", "uri": "file:///w/a.rs"});
+        let check = |blocks: Value, text: &str, command: &str| {
+            let input = read(blocks).expect("a prompt");
+            let found = (input.text.as_str(), input.first_text(), input.as_command());
+            assert_eq!(found, (text, "/fix it", command.to_owned()));
+        };
+        let text = json!({"type": "text", "text": "/fix it"});
+        check(json!([text]), "/fix it", "/fix it");
+        check(json!([text, link]), "/fix it [@a.rs](a.rs)", "/fix it [@a.rs](a.rs)");
+        check(json!([link, text]), "[@a.rs](a.rs) /fix it", "/fix it [@a.rs](a.rs)");
+        check(json!([link, link, text]), "[@a.rs](a.rs) [@a.rs](a.rs) /fix it", "/fix it [@a.rs](a.rs) [@a.rs](a.rs)");
+        assert_eq!(read(json!([link])).expect("a prompt").first_text(), "");
     }
 
     #[test]

@@ -45,24 +45,7 @@ fn edit(workbench: &Workbench, target: &Target, edits: &[Edit], cancel: &Cancell
     let Target { shown_path, path } = target;
     check_aborted(cancel)?;
     workbench.confinement.admit_change(path, "access")?;
-    let unfit =
-        |error: Errno| format!("Could not edit file: {shown_path}. Error code: {}.", os_error::code(&error.into()));
-    rustix::fs::accessat(rustix::fs::CWD, path, Access::READ_OK | Access::WRITE_OK, AtFlags::empty()).map_err(unfit)?;
-    // A directory gets another message, when it is opened.
-    if path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
-        return Err(unfit(Errno::INVAL));
-    }
-    let (mut file, metadata) = open_regular(path, &workbench.confinement)?;
-    let mut original = Vec::new();
-    file.read_to_end(&mut original).map_err(|error| os_error::on_open_file(&error, "read"))?;
-    drop(file);
-    let mut changed = workbench.seen.has_changed(path, &metadata, || digest(&original));
-    if let Some(buffer) = bridge::unsaved(workbench, path, &original, cancel) {
-        if workbench.bridge().is_none_or(|bridge| !bridge.takes_writes()) {
-            return Err(format!("{shown_path} has unsaved changes in the editor"));
-        }
-        (original, changed) = (buffer, false);
-    }
+    let (original, changed) = read_original(workbench, target, cancel)?;
     check_aborted(cancel)?;
     let edited = apply(&original, edits, shown_path)?;
     check_aborted(cancel)?;
@@ -75,6 +58,44 @@ fn edit(workbench: &Workbench, target: &Target, edits: &[Edit], cancel: &Cancell
         "patch": difference.patch,
         "firstChangedLine": difference.first_changed_line,
     })))
+}
+
+/// Returns the text to change, as the editor has it or as it is on the disk, and whether the file has changed since the
+/// model saw it.
+fn read_original(
+    workbench: &Workbench,
+    target: &Target,
+    cancel: &CancellationToken,
+) -> Result<(Vec<u8>, bool), String> {
+    let Target { shown_path, path } = target;
+    let takes_writes = || workbench.bridge().is_some_and(|bridge| bridge.takes_writes());
+    let unfit =
+        |error: Errno| format!("Could not edit file: {shown_path}. Error code: {}.", os_error::code(&error.into()));
+    match rustix::fs::accessat(rustix::fs::CWD, path, Access::READ_OK | Access::WRITE_OK, AtFlags::empty()) {
+        Ok(()) => {}
+        // The editor may have a file that was never saved.
+        Err(Errno::NOENT) if takes_writes() => {
+            let buffer = bridge::unsaved(workbench, path, &[], cancel);
+            return buffer.map(|buffer| (buffer, false)).ok_or_else(|| unfit(Errno::NOENT));
+        }
+        Err(error) => return Err(unfit(error)),
+    }
+    // A directory gets another message, when it is opened.
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+        return Err(unfit(Errno::INVAL));
+    }
+    let (mut file, metadata) = open_regular(path, &workbench.confinement)?;
+    let mut original = Vec::new();
+    file.read_to_end(&mut original).map_err(|error| os_error::on_open_file(&error, "read"))?;
+    drop(file);
+    let changed = workbench.seen.has_changed(path, &metadata, || digest(&original));
+    if let Some(buffer) = bridge::unsaved(workbench, path, &original, cancel) {
+        if !takes_writes() {
+            return Err(format!("{shown_path} has unsaved changes in the editor"));
+        }
+        return Ok((buffer, false));
+    }
+    Ok((original, changed))
 }
 
 fn parse(arguments: &Arguments) -> Result<Vec<Edit>, String> {

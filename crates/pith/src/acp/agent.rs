@@ -27,7 +27,7 @@ use super::conversation::Conversation;
 use super::launch::Launch;
 use super::requests::Requests;
 use super::responder::{InFlight, Responder};
-use super::turns::TurnRequest;
+use super::turn::TurnRequest;
 use crate::cli::SIGN_IN;
 use crate::hub::Hub;
 use crate::transport::writer::FrameQueue;
@@ -273,9 +273,10 @@ impl Agent {
         let conversation = self.conversation(&request.session_id)?;
         let seat = &conversation.seat;
         let place = PromptPlace { cwd: &seat.cwd, keep: &|text| seat.workbench.output_dir.keep(text) };
-        let input = convert(&request.prompt, &place)?;
+        let mut input = convert(&request.prompt, &place)?;
         let traceparent = request.meta.as_ref().and_then(|meta| meta.get("traceparent")).and_then(Value::as_str);
-        Ok((conversation, PromptInput { traceparent: traceparent.map(str::to_owned), ..input }))
+        input.traceparent = traceparent.map(str::to_owned);
+        Ok((conversation, input))
     }
 
     async fn set_mode(self: Rc<Self>, params: Value) -> Result<SetSessionModeResponse, Error> {

@@ -25,7 +25,7 @@ use super::place::ToolPlace;
 use super::requests::Requests;
 use super::servers::{self, Servers};
 use super::slash::SlashCommand;
-use super::turns::TurnRequest;
+use super::turn::TurnRequest;
 use crate::hub::Seat;
 
 /// How much is kept of what an editor could not show.
@@ -127,6 +127,12 @@ impl Conversation {
     /// Reads a prompt as a slash command of pith's own. Templates and commands of extensions of that name win.
     pub fn slash_command(&self, prompt: &str) -> Option<SlashCommand> {
         SlashCommand::of(prompt).filter(|command| !self.names.borrow().contains(command.name()))
+    }
+
+    /// Whether a text calls a slash command of the session: of an extension, a template, a skill, an MCP prompt.
+    pub fn has_command(&self, text: &str) -> bool {
+        let name = text.strip_prefix('/').and_then(|line| line.split(char::is_whitespace).next());
+        name.is_some_and(|name| self.names.borrow().contains(name))
     }
 
     /// Tells the editor the plan as it is now.

@@ -16,7 +16,7 @@ use pith_protocol::host::{Page, UiAnswer, UiMethod, UiRequest};
 use pith_protocol::permissions::{OptionId, PermissionFrame};
 use pith_protocol::{HostReply, Inbound};
 use serde_json::Value;
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 
 use super::conversation::Conversation;
 use super::outbox::lock;
@@ -36,7 +36,7 @@ pub fn is_card(call: &ToolCallId) -> bool {
 pub struct Dialogs {
     conversation: Rc<Conversation>,
     /// Tasks that wait for answers, by the id of the dialog.
-    open: Rc<RefCell<HashMap<String, AbortHandle>>>,
+    open: Rc<RefCell<HashMap<String, JoinHandle<()>>>>,
     n_cards: Cell<u64>,
 }
 
@@ -77,7 +77,7 @@ impl Dialogs {
             UiMethod::Form { .. } => {
                 ("An MCP server asked for a form, which this client cannot show", UiAnswer::Confirmed(false))
             }
-            UiMethod::Cancel { target_id } => return self.withdraw(target_id),
+            UiMethod::Cancel { target_id } => return self.withdraw(target_id).await,
             // Notices are told by the outbox; nothing in an editor shows the rest.
             UiMethod::Notify { .. }
             | UiMethod::SetStatus { .. }
@@ -147,13 +147,13 @@ impl Dialogs {
                 conversation.tell_options().await;
             }
         });
-        self.open.borrow_mut().insert(key, task.abort_handle());
+        self.open.borrow_mut().insert(key, task);
     }
 
     /// Asks whether a tool call may run, or withdraws that question.
-    pub fn take_permission(&self, frame: PermissionFrame) {
+    pub async fn take_permission(&self, frame: PermissionFrame) {
         let (id, request) = match frame {
-            PermissionFrame::PermissionCancelled { id } => return self.withdraw(&id),
+            PermissionFrame::PermissionCancelled { id } => return self.withdraw(&id).await,
             PermissionFrame::PermissionRequest { id, tool_call_id, tool_name, arguments, reason, options, .. } => {
                 let told = lock(&self.conversation.translator).live_call(&tool_call_id);
                 let call = told
@@ -175,19 +175,25 @@ impl Dialogs {
                 }
                 Err(_) => None,
             };
-            if matches!(option, None | Some(OptionId::Deny | OptionId::Stop)) {
-                lock(&conversation.translator).refuse(&request.tool_call.tool_call_id.0);
+            let call = request.tool_call.tool_call_id;
+            match option {
+                Some(OptionId::Once | OptionId::Session | OptionId::Project) => tell_running(&conversation, call),
+                Some(OptionId::Deny | OptionId::Stop) | None => lock(&conversation.translator).refuse(&call.0),
             }
             let reply = HostReply::Permission { id: Some(id), option, message: None };
             conversation.seat.send(Inbound::Reply(reply)).await;
         });
-        self.open.borrow_mut().insert(key, task.abort_handle());
+        self.open.borrow_mut().insert(key, task);
     }
 
-    /// Ends a dialog that the extension no longer waits for. Its request is withdrawn with the task.
-    fn withdraw(&self, id: &str) {
-        if let Some(task) = self.open.borrow_mut().remove(id) {
+    /// Ends a dialog that the extension no longer waits for. Its request is withdrawn with the task, before anything
+    /// that follows is told.
+    async fn withdraw(&self, id: &str) {
+        let task = self.open.borrow_mut().remove(id);
+        if let Some(task) = task {
             task.abort();
+            // It fails because it was aborted.
+            let _ = task.await;
         }
     }
 }
@@ -213,7 +219,14 @@ impl Question {
                 return Choice::Answer(answer);
             }
             Question::Form(request) => (requests.ask(ELICITATION, &request).await, true),
-            Question::Permission(request) => (requests.ask(PERMISSION, &request).await, false),
+            Question::Permission(request) => {
+                let choice = requests.ask(PERMISSION, &request).await.map(|result| chosen(method, result));
+                let choice = choice.unwrap_or(Choice::Answer(UiAnswer::Cancelled));
+                if matches!(choice, Choice::Answer(UiAnswer::Confirmed(true) | UiAnswer::Value(_))) {
+                    tell_running(conversation, request.tool_call.tool_call_id);
+                }
+                return choice;
+            }
             Question::Card(card, request) => {
                 let _closing = CloseCard { conversation, call: card.tool_call_id.clone() };
                 conversation.channel.update(SessionUpdate::ToolCall(*card));
@@ -240,6 +253,12 @@ impl Drop for CloseCard<'_> {
         let update = ToolCallUpdate::new(self.call.clone(), fields);
         self.conversation.channel.update(SessionUpdate::ToolCallUpdate(update));
     }
+}
+
+/// Tells the editor that a call goes on: the question about it had said that it waits.
+fn tell_running(conversation: &Conversation, call: ToolCallId) {
+    let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+    conversation.channel.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call, fields)));
 }
 
 async fn reply(conversation: &Conversation, id: String, answer: UiAnswer) {

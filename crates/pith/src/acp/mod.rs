@@ -28,6 +28,7 @@ mod servers;
 mod sign_in;
 mod slash;
 mod terminals;
+mod turn;
 mod turns;
 
 use std::rc::Rc;

@@ -25,8 +25,8 @@ const ANNOUNCED_AFTER: Duration = Duration::from_millis(100);
 /// What the session tells the conversation beside the updates. Their order is that of the frames.
 #[derive(Debug)]
 pub enum Notice {
-    /// A prompt was accepted or refused.
-    Prompted(Result<Disposition, CommandError>),
+    /// The prompt that was sent under this number was accepted or refused.
+    Prompted { number: u64, result: Result<Disposition, CommandError> },
     /// A run has begun, settled, or changed something.
     Happened(Notable),
     /// Model, thinking level, mode or a switch may be another.
@@ -141,7 +141,9 @@ impl Outbox for AcpOutbox {
         }
         if response.command == "prompt" {
             lock(&self.translator).set_commanded(false);
-            let _ = self.out.notices.send(Notice::Prompted(result));
+            if let Some(number) = response.id.as_ref().and_then(|id| id.get().parse().ok()) {
+                let _ = self.out.notices.send(Notice::Prompted { number, result });
+            }
         }
     }
 

@@ -35,11 +35,11 @@ impl Answers {
         (Id::from(number), answered)
     }
 
-    /// Returns the id of a command whose answer nobody waits for.
-    pub fn unwanted(&self) -> Id {
+    /// Returns the number of a command whose answer nobody waits for.
+    pub fn unwanted(&self) -> u64 {
         let mut state = self.lock();
         state.n_asked += 1;
-        Id::from(state.n_asked)
+        state.n_asked
     }
 
     /// Passes an answer on to whoever asked.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pith_config::Settings;
-use pith_protocol::{Call, Command, CommandError, ErrorCode, Inbound};
+use pith_protocol::{Call, Command, CommandError, ErrorCode, Id, Inbound};
 use pith_session::History;
 use pith_store::StoredBranch;
 use pith_tools::Workbench;
@@ -66,9 +66,11 @@ impl Seat {
         answered.await.unwrap_or_else(|_| Err(closed()))
     }
 
-    /// Sends a command whose answer only the outbox looks at.
-    pub async fn tell(&self, command: impl Into<Command>) {
-        self.send(Inbound::Command(self.answers.unwanted(), command.into())).await;
+    /// Sends a command whose answer only the outbox looks at. Returns its number, which is the id of that answer.
+    pub async fn tell(&self, command: impl Into<Command>) -> u64 {
+        let number = self.answers.unwanted();
+        self.send(Inbound::Command(Id::from(number), command.into())).await;
+        number
     }
 
     /// Sends anything else that a host may send.

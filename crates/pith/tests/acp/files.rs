@@ -132,6 +132,27 @@ fn two_sessions_that_edit_one_file_keep_each_others_changes() {
 }
 
 #[test]
+fn a_file_that_was_never_saved_can_be_edited() {
+    let turns = || [edit("new.txt", "two", "2"), Turn::text("done")];
+    let mut editor_of_both = editor(both(), turns());
+    let session = editor_of_both.new_session();
+    let prompt = editor_of_both.send_prompt(&session, "edit");
+    editor_of_both.serve("fs/read_text_file", "new.txt", json!({"content": "one\ntwo\n"}));
+    let params = editor_of_both.serve("fs/write_text_file", "new.txt", json!({}));
+    assert_eq!(params["content"], "one\n2\n");
+    editor_of_both.result(prompt);
+    assert!(editor_of_both.told().contains("has not saved it"), "{}", editor_of_both.told());
+    editor_of_both.finish();
+    // Who only tells its buffers has none that could be changed.
+    let mut reader = editor(json!({"readTextFile": true}), turns());
+    let session = reader.new_session();
+    assert_eq!(reader.prompt(&session, "edit"), "end_turn");
+    assert!(reader.told().contains("ENOENT"), "{}", reader.told());
+    assert_eq!(reader.n_asked(), 0);
+    reader.finish();
+}
+
+#[test]
 fn a_saved_write_needs_no_remark() {
     let turns = [Turn::call("write", json!({"path": "deep/b.txt", "content": "text\n"})), Turn::text("done")];
     let mut editor = editor(both(), turns);

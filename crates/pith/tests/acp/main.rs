@@ -3,6 +3,7 @@
 
 mod auth;
 mod bad_input;
+mod cancel;
 mod clients;
 mod dialogs;
 mod files;
@@ -16,6 +17,7 @@ mod random;
 mod schema;
 mod servers;
 mod sessions;
+mod steering;
 mod support;
 mod terminals;
 mod trust;

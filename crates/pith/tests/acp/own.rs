@@ -74,6 +74,26 @@ fn templates_come_before_commands_of_that_name() {
 }
 
 #[test]
+fn a_command_may_stand_beside_other_blocks() {
+    let mut editor = Editor::new([Turn::text("from the template"), Turn::text("again")]);
+    editor.home.write_agent_file("prompts/greet.md", "Greet $1.");
+    let session = editor.new_session();
+    editor.wait_update(|update| update.to_string().contains("\"greet\""));
+    let link = json!({"type": "resource_link", "name": "a.rs", "uri": "file:///a.rs"});
+    let text = |text: &str| json!({"type": "text", "text": text});
+    for prompt in [json!([link, text("/stats")]), json!([text("/stats"), link])] {
+        editor.ask("session/prompt", json!({"sessionId": session, "prompt": prompt}));
+    }
+    assert_eq!(editor.server.requests().len(), 0);
+    for prompt in [json!([link, text("/greet Ada")]), json!([text("/greet Ada"), link])] {
+        editor.ask("session/prompt", json!({"sessionId": session, "prompt": prompt}));
+        let request = editor.server.requests().last().expect("a request").body["messages"].to_string();
+        assert!(request.contains("Greet Ada.") && !request.contains("/greet"), "{request}");
+    }
+    editor.finish();
+}
+
+#[test]
 fn a_cancel_ends_a_compaction() {
     let mut editor = Editor::new([Turn::text("hi"), Turn::text("a summary").chunk(3).hold_after(1)]);
     editor.home.write_settings(&json!({"compaction": {"keepRecentTokens": 1}}));

@@ -177,3 +177,23 @@ fn the_mode_belongs_to_the_session() {
     assert_eq!(loaded["modes"]["currentModeId"], "ask");
     editor.finish();
 }
+
+#[test]
+fn a_question_about_a_command_keeps_its_terminal_and_an_approved_call_runs() {
+    let turns = [Turn::call("bash", json!({"command": "echo ran"})), Turn::text("Done.")];
+    let mut editor = Editor::with(turns, json!({"_meta": {"terminal_output": true}}), |builder| builder);
+    let session = editor.new_session();
+    set_mode(&mut editor, &session, "ask");
+    let prompt = editor.send_prompt(&session, "go");
+    let asked = editor.asked("session/request_permission");
+    let call = &asked["params"]["toolCall"];
+    assert_eq!(call["content"][0]["content"]["text"], "Mode: ask");
+    assert_eq!(call["content"][1], json!({"type": "terminal", "terminalId": call["toolCallId"]}));
+    let n_before = editor.updates(&session).len();
+    editor.reply(&asked, selected("once"));
+    assert_eq!(editor.result(prompt)["stopReason"], "end_turn");
+    let updates = editor.updates(&session);
+    let statuses: Vec<&str> = updates[n_before..].iter().filter_map(|update| update["status"].as_str()).collect();
+    assert_eq!(statuses, ["in_progress", "completed"]);
+    editor.finish();
+}

@@ -52,7 +52,7 @@ fn tool_calls_have_kinds_titles_places_and_changes() {
     assert_eq!(write["content"], json!([{"type": "diff", "path": file, "newText": "one\ntwo\nthree\n"}]));
     let change = json!({"type": "diff", "path": file, "oldText": "one\ntwo\nthree\n", "newText": "one\nTWO\nthree\n"});
     assert_eq!(edit["content"], json!([change]));
-    assert_eq!(edit["locations"], json!([{"path": file, "line": 1}]));
+    assert_eq!(edit["locations"], json!([{"path": file, "line": 2}]));
     assert_eq!(read["locations"], json!([{"path": file, "line": 2}]));
     assert_eq!(read["rawInput"], json!({"path": "a.txt", "offset": 2, "limit": 1}));
     assert_eq!(bash["rawOutput"]["exitCode"], 3);
