@@ -9,8 +9,9 @@ use serde_json::json;
 
 use super::responder::Responder;
 
-/// How long a cancelled prompt may stay without an answer while an extension holds it.
-pub const CANCEL_LIMIT: Duration = Duration::from_secs(1);
+/// How long a cancelled prompt may stay without an answer while an extension holds it: less than the second that editors
+/// are promised.
+pub const CANCEL_LIMIT: Duration = Duration::from_millis(900);
 
 /// What the editor wants of the turns of a session.
 pub enum TurnRequest {
