@@ -101,7 +101,8 @@ impl Servers {
         let limit = self.startup_wait();
         Some(Box::pin(async move {
             let mut starting = JoinSet::new();
-            for server in awaited.iter().cloned() {
+            for server in &awaited {
+                let server = server.clone();
                 starting.spawn(async move { server.connect(Wanted::Used).await.map(drop) });
             }
             let started = timeout(limit, async { while starting.join_next().await.is_some() {} }).await;

@@ -61,11 +61,8 @@ impl McpTool {
         let says = |key: &str| self.annotations.as_ref().and_then(|all| all.get(key)).and_then(Value::as_bool);
         let is_believed = !config.source.is_of_project();
         let is_read_only = is_believed && says("readOnlyHint") == Some(true);
-        Hints {
-            is_read_only,
-            is_destructive: !is_read_only && !(is_believed && says("destructiveHint") == Some(false)),
-            is_approved: config.approves(&self.tool),
-        }
+        let is_harmless = is_believed && says("destructiveHint") == Some(false);
+        Hints { is_read_only, is_destructive: !(is_read_only || is_harmless), is_approved: config.approves(&self.tool) }
     }
 
     async fn call(&self, arguments: Map<String, Value>, context: ToolContext) -> ToolOutput {
