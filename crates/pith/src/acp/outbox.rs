@@ -125,6 +125,10 @@ impl Outbox for AcpOutbox {
             let n_inputs = cleared.map_or(0, |cleared| cleared.steering.len() + cleared.follow_up.len());
             lock(&self.translator).forget_inputs(n_inputs);
         }
+        if response.command == "navigate_tree" {
+            // The summary of the branch that was left, if one was wanted, has no event of its own.
+            self.out.tell(Notable::Compacted);
+        }
         if !["prompt", "steer", "follow_up"].contains(&&*response.command) {
             return;
         }

@@ -177,3 +177,24 @@ fn a_steering_that_no_turn_can_take_any_more_begins_one() {
     assert_eq!(editor.n_told(["ALPHA", "BETA"]), [0, 1]);
     editor.finish();
 }
+
+#[test]
+fn a_prompt_during_the_summary_of_a_branch_follows_it() {
+    let summary = Turn::text("what was left").chunk(3).hold_after(1);
+    let mut editor = Editor::new([Turn::text("one"), Turn::text("two"), summary, Turn::text("three")]);
+    let session = editor.new_session();
+    editor.prompt(&session, "first");
+    editor.prompt(&session, "second");
+    let entries = editor.ask("_pith/entries", json!({"sessionId": session}))["entries"].clone();
+    let mut entries = entries.as_array().expect("a list").iter();
+    let answer = entries.find(|entry| entry["message"]["role"] == "assistant").expect("an answer")["id"].clone();
+    let wish = json!({"sessionId": session, "targetId": answer, "summarize": true});
+    let moved = editor.send("_pith/navigate", wish);
+    editor.server.wait_request(2);
+    let prompt = editor.send_prompt(&session, "third");
+    editor.ask("session/list", json!({}));
+    editor.server.release(2);
+    assert_eq!(editor.result(moved)["cancelled"], false);
+    assert_eq!(editor.result(prompt)["stopReason"], "end_turn");
+    editor.finish();
+}
