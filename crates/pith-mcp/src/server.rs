@@ -244,7 +244,7 @@ impl Server {
                     return Some(Err(failure(&inner)));
                 }
             }
-            // One wish starts a server once: it has ended again, or somebody has ended it.
+            // A caller starts a server at most once: it has ended again, or somebody has ended it.
             State::Idle | State::Ready if has_waited => {
                 return Some(Err(Failure { state: inner.state, why: "ended before it could be used".to_owned() }));
             }

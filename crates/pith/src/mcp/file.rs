@@ -7,7 +7,7 @@ use pith_config::{Environment, locked_file};
 use pith_mcp::config::{ImportedProgram, Source, TimeoutUnit, is_same, read_entry};
 use serde_json::{Map, Value, json};
 
-use super::inputs::TheirInputs;
+use super::inputs::ImportedInputs;
 
 /// Adds a server, or replaces the one of that name.
 pub fn add(file: &Path, name: &str, entry: Map<String, Value>) -> anyhow::Result<()> {
@@ -44,7 +44,7 @@ pub fn import(
     let theirs = program.file(environment);
     let failed = |why: String| anyhow::anyhow!("{}: {why}", theirs.display());
     let document = program.document(&theirs).map_err(failed)?;
-    let inputs = TheirInputs::of(program, document.as_ref());
+    let inputs = ImportedInputs::of(program, document.as_ref());
     let entries = program.entries(document).map_err(failed)?;
     let present = names(file)?;
     let mut lines = Vec::new();
@@ -57,7 +57,7 @@ pub fn import(
             Ok(_) => {
                 let mut line = format!("added {name}");
                 change(file, |object| {
-                    for (id, other) in inputs.bring(object, &mut entry) {
+                    for (id, other) in inputs.copy_into(object, &mut entry) {
                         line.push_str(&format!("; its input \"{id}\" is called \"{other}\" here"));
                     }
                     insert(object, &name, entry);

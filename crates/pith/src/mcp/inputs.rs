@@ -7,20 +7,20 @@ use pith_mcp::config::ImportedProgram;
 use serde_json::{Map, Value, json};
 
 /// The `inputs` of another program's file.
-pub struct TheirInputs {
+pub struct ImportedInputs {
     program: ImportedProgram,
     inputs: Vec<Value>,
 }
 
-impl TheirInputs {
+impl ImportedInputs {
     pub fn of(program: ImportedProgram, document: Option<&Value>) -> Self {
         let inputs = document.and_then(|document| document.get("inputs")).and_then(Value::as_array);
-        TheirInputs { program, inputs: inputs.cloned().unwrap_or_default() }
+        ImportedInputs { program, inputs: inputs.cloned().unwrap_or_default() }
     }
 
     /// Copies what an entry needs into a file's document. An id that means something else there gets another name, since
     /// what the user says for one server must not reach another. Returns the ids that did, with their new names.
-    pub fn bring(&self, document: &mut Map<String, Value>, entry: &mut Value) -> Vec<(String, String)> {
+    pub fn copy_into(&self, document: &mut Map<String, Value>, entry: &mut Value) -> Vec<(String, String)> {
         let mut renamed = Vec::new();
         for id in ids(&entry.to_string()) {
             let theirs = find(&self.inputs, &id);
@@ -109,8 +109,8 @@ mod tests {
 
     fn bring(ours: Value, theirs: Value, entry: Value) -> (Value, Value, Vec<(String, String)>) {
         let (Value::Object(mut document), mut entry) = (ours, entry) else { panic!("an object") };
-        let inputs = TheirInputs::of(ImportedProgram::VsCode, Some(&json!({ "inputs": theirs })));
-        let renamed = inputs.bring(&mut document, &mut entry);
+        let inputs = ImportedInputs::of(ImportedProgram::VsCode, Some(&json!({ "inputs": theirs })));
+        let renamed = inputs.copy_into(&mut document, &mut entry);
         (Value::Object(document), entry, renamed)
     }
 
