@@ -3,28 +3,41 @@
 
 use std::borrow::Cow;
 
-/// Splits at white space. Quotes of either kind group; there are no escapes, and an open quote runs to the end.
+/// Splits at white space. A quote of either kind at the beginning of an argument groups what follows, nothing at all
+/// included; `\` before that quote makes it text. An apostrophe inside a word and a quote that stays open are text.
 pub(crate) fn split(text: &str) -> Vec<String> {
     let mut arguments = Vec::new();
-    let mut current = String::new();
-    let mut quote = None;
-    for char in text.chars() {
-        match quote {
-            Some(open) if char == open => quote = None,
-            Some(_) => current.push(char),
-            None if matches!(char, '"' | '\'') => quote = Some(char),
-            None if char.is_whitespace() => finish(&mut current, &mut arguments),
-            None => current.push(char),
-        }
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let (grouped, after) = quoted(rest).unwrap_or((String::new(), rest));
+        // What touches the closing quote belongs to the argument.
+        let end = after.find(char::is_whitespace).unwrap_or(after.len());
+        arguments.push(grouped + &after[..end]);
+        rest = after[end..].trim_start();
     }
-    finish(&mut current, &mut arguments);
     arguments
 }
 
-/// Ends an argument. Empty ones do not count, quoted or not.
-fn finish(current: &mut String, arguments: &mut Vec<String>) {
-    if !current.is_empty() {
-        arguments.push(std::mem::take(current));
+/// Returns what stands between the quotes at the beginning of a text, and what follows them.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let quote = text.chars().next().filter(|char| matches!(char, '"' | '\''))?;
+    let mut inner = String::new();
+    let mut rest = &text[1..];
+    loop {
+        let end = rest.find([quote, '\\'])?;
+        inner.push_str(&rest[..end]);
+        let after = &rest[end + 1..];
+        rest = match (rest[end..].starts_with(quote), after.strip_prefix(quote)) {
+            (true, _) => return Some((inner, after)),
+            (false, Some(after)) => {
+                inner.push(quote);
+                after
+            }
+            (false, None) => {
+                inner.push('\\');
+                after
+            }
+        };
     }
 }
 
@@ -128,10 +141,13 @@ mod tests {
         check("", &[]);
         check("  a  b\tc\nd ", &["a", "b", "c", "d"]);
         check("'a b' c \"d\"", &["a b", "c", "d"]);
-        check("a'b c'd", &["ab cd"]);
+        check("a'b c'd", &["a'b", "c'd"]);
+        check("don't 'it''s' 'a'b", &["don't", "it's'", "ab"]);
         check("\"it's\" 'say \"hi\"'", &["it's", "say \"hi\""]);
-        check("'open to the end", &["open to the end"]);
-        check("\"\" '' a", &["a"]);
+        check("'open to 'the end", &["open to the", "end"]);
+        check("'open to the end", &["'open", "to", "the", "end"]);
+        check("\"\" '' a", &["", "", "a"]);
+        check(r#""say \"hi\"" 'a\"b' \"x"#, &["say \"hi\"", "a\\\"b", "\\\"x"]);
         check(r"a\ b", &["a\\", "b"]);
     }
 
@@ -173,9 +189,14 @@ mod tests {
     }
     proptest::proptest! {
         #[test]
+        fn quoted_arguments_come_back_whole(arguments in proptest::collection::vec("[a-c '\"é\t$]{0,6}", 0..5)) {
+            let quoted: Vec<_> = arguments.iter().map(|text| format!("\"{}\"", text.replace('"', "\\\""))).collect();
+            proptest::prop_assert_eq!(split(&quoted.join(" ")), arguments);
+        }
+
+        #[test]
         fn any_text_is_accepted(body in "[${}@:A-Z0-9é\\-\n ]{0,40}", arguments in "[a-c '\"é\t]{0,20}") {
             let arguments = split(&arguments);
-            proptest::prop_assert!(arguments.iter().all(|argument| !argument.is_empty()));
             let filled = fill(&body, &arguments);
             // What has no placeholder stays as it is.
             proptest::prop_assert!(body.contains('$') || filled == body);
