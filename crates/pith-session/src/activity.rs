@@ -18,6 +18,7 @@ use std::sync::Arc;
 use pith_agent::Opening;
 use pith_agent::trace::WorkSpan;
 use pith_ext::FromExtension;
+use pith_protocol::CustomMessage;
 use pith_protocol::commands::{Abort, AbortAndPrompt, Compact};
 use pith_store::InputId;
 use tokio::task::AbortHandle;
@@ -100,10 +101,17 @@ pub(crate) enum AfterCompaction {
 /// What a run begins with.
 pub(crate) struct RunStart {
     pub opening: Opening,
-    /// The prompt, if `before_agent_start` handlers are to see it.
-    pub prompted: Option<UserInput>,
+    /// What started it, if `before_agent_start` handlers are to see it.
+    pub prompted: Option<StartedBy>,
     /// The store's record of the prompt, until its message is an entry.
     pub input: Option<InputId>,
+}
+
+/// What starts a run.
+pub(crate) enum StartedBy {
+    Prompt(UserInput),
+    /// A message that an extension sent to start it.
+    Message(CustomMessage),
 }
 
 /// A command that is carried out once nothing runs any more.

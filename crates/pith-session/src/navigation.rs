@@ -1,11 +1,9 @@
 //! Reading the session's entry tree, moving in it, and listing other sessions.
 
-use std::sync::Arc;
-
 use pith_ext::EventName;
 use pith_protocol::answers::{ForkMessage, ForkMessages, ListedSession, Navigated, Restored, Sessions};
 use pith_protocol::commands::{GetEntries, GetTree, ListSessions, NavigateTree, SetLabel};
-use pith_protocol::{CommandError, Entry, ErrorCode, Message};
+use pith_protocol::{CommandError, Entry, ErrorCode};
 use pith_store::{
     BranchSummaryEntry, Destination, EntryId, ForkMessage as StoredPrompt, Kind, SessionSummary, StoreError,
 };
@@ -192,8 +190,7 @@ impl Session {
             Ok(model) => model.clone(),
             Err(why) => return Err(Box::new((why, navigation.reply))),
         };
-        let messages: Vec<Arc<Message>> =
-            left.iter().filter_map(|id| self.store.tree().message(id)).map(Arc::new).collect();
+        let messages = self.store.messages_left_behind(navigation.leaf.as_deref()).unwrap_or_default();
         let material = BranchMaterial::new(
             &messages,
             self.files_of_summaries(&left),

@@ -591,3 +591,45 @@ async fn a_prompt_waits_for_handlers_of_extensions_that_are_still_loading() {
     host.wait_type("agent_settled").await;
     host.finish().await;
 }
+
+// What extensions start and ask for.
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_an_extension_starts_is_shown_to_its_handlers_like_a_prompt() {
+    let extension = "export default (pi) => {
+        pi.on('before_agent_start', (event) => {
+            console.log([event.messageType, event.prompt ?? '', event.message?.content ?? ''].join('|'));
+            return { systemPrompt: event.systemPrompt + ' Be brief.' };
+        });
+        pi.registerCommand('wake', { handler: async () => {
+            pi.sendMessage({ customType: 'note', content: 'time is up', display: true }, { triggerTurn: true });
+        } });
+    };";
+    let mut host = Harness::builder([]).extension("wake.ts", extension).start().await;
+    host.run("hello").await;
+    host.wait_log("user|hello|").await;
+    host.data(json!({"type": "prompt", "message": "/wake"})).await;
+    host.wait_log("custom||time is up").await;
+    host.wait_calls(2).await;
+    let prompts: Vec<_> = host.model.calls().into_iter().map(|call| call.system_prompt).collect();
+    assert!(prompts[0].ends_with("Be brief.") && prompts[0] == prompts[1], "{prompts:?}");
+    host.settle().await;
+    host.finish().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn extensions_cannot_reload_what_is_at_work() {
+    let extension = "export default (pi) => pi.registerCommand('again', { handler: async (args, ctx) => {
+        try { await ctx.reload(); console.log('reloaded'); } catch (error) { console.log(error.message); }
+    } });";
+    let mut host = Harness::builder([Turn::gated("done")]).extension("again.ts", extension).start().await;
+    host.send(json!({"type": "prompt", "message": "go"}));
+    host.wait_calls(1).await;
+    host.data(json!({"type": "prompt", "message": "/again"})).await;
+    host.wait_log("Wait for the current response to finish before reloading.").await;
+    host.model.release();
+    host.wait_type("agent_settled").await;
+    host.data(json!({"type": "prompt", "message": "/again"})).await;
+    host.wait_log("reloaded").await;
+    host.finish().await;
+}

@@ -296,7 +296,7 @@ pub(crate) fn is_editable(kind: Kind) -> bool {
 }
 
 /// Returns the edits of a selection; the last one per target counts.
-fn edits(tree: &EntryTree, entries: &[NodeIndex]) -> HashMap<NodeIndex, Edit> {
+pub(crate) fn edits(tree: &EntryTree, entries: &[NodeIndex]) -> HashMap<NodeIndex, Edit> {
     let mut lines = tree.lines();
     let mut edits = HashMap::new();
     for &index in entries.iter().filter(|&&index| tree.node(index).kind == Kind::ContextEdit) {

@@ -3,10 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use pith_protocol::Message;
+
 use crate::branch::BranchSettings;
+use crate::context::edits;
 use crate::error::StoreError;
 use crate::ids::EntryId;
-use crate::message::text_of;
+use crate::message::{text_of, with_content};
 use crate::position::{Noted, Position};
 use crate::store::SessionStore;
 use crate::tree::{Kind, NodeIndex, Role};
@@ -95,10 +98,29 @@ impl SessionStore {
     /// Returns the entries that would be left by moving to another leaf, oldest first: everything
     /// from the current leaf up to where the two branches meet.
     pub fn left_behind(&self, leaf: Option<&str>) -> Result<Vec<EntryId>, StoreError> {
+        Ok(self.path_left(leaf)?.iter().map(|&index| Arc::clone(&self.tree.node(index).id)).collect())
+    }
+
+    /// Returns the messages of the entries that would be left, as a request would have had them: with the edits of that
+    /// branch, so without answers that were retried.
+    pub fn messages_left_behind(&self, leaf: Option<&str>) -> Result<Vec<Arc<Message>>, StoreError> {
+        let left = self.path_left(leaf)?;
+        let mut edits = edits(&self.tree, &left);
+        let message = |index: &NodeIndex| {
+            let message = self.tree.message(&self.tree.node(*index).id)?;
+            Some(Arc::new(match edits.remove(index) {
+                None => message,
+                Some(edit) => with_content(&message, edit.content?),
+            }))
+        };
+        Ok(left.iter().filter_map(message).collect())
+    }
+
+    fn path_left(&self, leaf: Option<&str>) -> Result<Vec<NodeIndex>, StoreError> {
         let leaf = leaf.map(|id| self.existing(id)).transpose()?;
-        let (from, to) = (self.tree.path(self.leaf), self.tree.path(leaf));
+        let (mut from, to) = (self.tree.path(self.leaf), self.tree.path(leaf));
         let n_common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
-        Ok(from[n_common..].iter().map(|&index| Arc::clone(&self.tree.node(index).id)).collect())
+        Ok(from.split_off(n_common))
     }
 
     /// Makes a navigation durable for other programs too: they continue files at their last

@@ -15,7 +15,7 @@ use tracing::debug;
 use super::place::{Busy, Placement, place};
 use super::queue::UserInput;
 use super::step::Step;
-use crate::activity::{AfterSettled, RunStart, Work};
+use crate::activity::{AfterSettled, RunStart, StartedBy, Work};
 use crate::mcp::{McpInput, refused};
 use crate::reply::{InputReply, Reply};
 use crate::session::Session;
@@ -291,6 +291,7 @@ impl Session {
             return reply.send(&mut *self.out, Err(error.into()));
         }
         self.flush_deferred();
+        self.record_level_of_branch();
         let accepted = self.accepted_prompt(&reply);
         self.todos.begin_prompt();
         // An acknowledged prompt must survive a crash; its message is written only when the run has begun.
@@ -298,7 +299,7 @@ impl Session {
         self.report_store();
         reply.send(&mut *self.out, Ok(PromptDisposition { disposition: Disposition::Started }));
         let is_shown = self.listeners(EventName::BeforeAgentStart).is_some();
-        let prompted = is_shown.then(|| input.clone());
+        let prompted = is_shown.then(|| StartedBy::Prompt(input.clone()));
         let message = UserMessage::new(input.text, input.images, now_ms());
         let message = UserMessage { attribution: self.options.attribution.map(str::to_owned), ..message };
         let mut prompts = vec![Arc::new(Message::User(message))];

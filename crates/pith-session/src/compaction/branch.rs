@@ -13,8 +13,6 @@ use super::summariser::{Instructions, Summariser, SummaryFailure};
 
 /// The window assumed for a model without a known one.
 const USUAL_WINDOW: u64 = 128_000;
-/// The longest branch summary.
-const MAX_TOKENS: u64 = 4096;
 
 const INTRODUCTION: &str = "The person explored another branch of this conversation before coming back here. \
                             What happened on it:\n\n";
@@ -50,7 +48,7 @@ impl BranchMaterial {
             NOTHING.to_owned()
         } else {
             let (first, further) = (self.instructions.clone(), self.instructions);
-            let instructions = Instructions { first, further, max_tokens: MAX_TOKENS };
+            let instructions = Instructions { first, further, max_tokens: None };
             let summary = summariser.fold(paragraphs, None, &instructions).await?;
             format!("{INTRODUCTION}{summary}{}", self.files.blocks())
         };

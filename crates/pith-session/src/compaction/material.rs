@@ -58,14 +58,14 @@ impl Material {
     /// Writes the summary.
     pub async fn summarise(self, mut summariser: Summariser) -> Result<Summary, SummaryFailure> {
         let history = paragraphs(&self.history);
+        let focus = self.focus.as_deref();
         let mut text = if history.is_empty() {
             self.previous.unwrap_or_else(|| NO_HISTORY.to_owned())
         } else {
-            let focus = self.focus.as_deref();
             let instructions = Instructions {
                 first: prompts::history(focus),
                 further: prompts::update(focus),
-                max_tokens: summariser.budget.reserve * 8 / 10,
+                max_tokens: Some(summariser.budget.reserve * 8 / 10),
             };
             summariser.fold(history, self.previous, &instructions).await?
         };
@@ -74,9 +74,9 @@ impl Material {
             None
         } else {
             let instructions = Instructions {
-                first: prompts::turn_prefix(),
-                further: prompts::turn_prefix_update(),
-                max_tokens: summariser.budget.reserve / 2,
+                first: prompts::turn_prefix(focus),
+                further: prompts::turn_prefix_update(focus),
+                max_tokens: Some(summariser.budget.reserve / 2),
             };
             Some(summariser.fold(prefix, None, &instructions).await?)
         };

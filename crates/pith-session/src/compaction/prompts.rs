@@ -40,21 +40,23 @@ pub(crate) fn update(focus: Option<&str>) -> String {
 }
 
 /// Asks for a summary of the beginning of a turn whose end is kept.
-pub(crate) fn turn_prefix() -> String {
-    format!(
-        "The text above is the start_reason of a turn that was too long to keep whole; its end stays as it is. \
-         Write a summary of the start_reason so that the end can be understood. Use only what is shown.\n\n\
-         ## Original Request\nWhat the person asked for in this turn.\n\n\
-         ## Progress So Far\n- Important steps and decisions in this part\n\n\
-         ## Context Needed to Continue\n- What one must know to understand the rest{TERSE}"
-    )
+pub(crate) fn turn_prefix(focus: Option<&str>) -> String {
+    with_focus(beginning(), focus)
 }
 
 /// Asks for a summary of more of that beginning.
-pub(crate) fn turn_prefix_update() -> String {
+pub(crate) fn turn_prefix_update(focus: Option<&str>) -> String {
+    let both = "The part before this one is summarised in <previous-summary>; write one summary of both.";
+    with_focus(format!("{}\n\n{both}", beginning()), focus)
+}
+
+fn beginning() -> String {
     format!(
-        "{}\n\nThe part before this one is summarised in <previous-summary>; write one summary of both.",
-        turn_prefix()
+        "The text above is the beginning of a turn that was too long to keep whole; its end stays as it is. \
+         Write a summary of the beginning so that the end can be understood. Use only what is shown.\n\n\
+         ## Original Request\nWhat the person asked for in this turn.\n\n\
+         ## Progress So Far\n- Important steps and decisions in this part\n\n\
+         ## Context Needed to Continue\n- What one must know to understand the rest{TERSE}"
     )
 }
 

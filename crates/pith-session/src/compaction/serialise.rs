@@ -1,5 +1,5 @@
 //! A conversation as text for the model that summarises it. It is quoted, not sent as messages, so that the model does
-//! not continue it.
+//! not continue it. Thinking is left out: nothing later answers to it, and it can be longer than all the rest.
 
 use std::sync::Arc;
 
@@ -37,9 +37,6 @@ fn of_answer(answer: &AssistantMessage) -> Vec<String> {
     let mut calls = Vec::new();
     for block in &answer.content {
         match block {
-            Block::Thinking(thinking) if !thinking.thinking.trim().is_empty() => {
-                parts.push(format!("[Assistant thinking]: {}", thinking.thinking));
-            }
             Block::Text(text) if !text.text.trim().is_empty() => parts.push(format!("[Assistant]: {}", text.text)),
             Block::ToolCall(call) => {
                 let arguments: Vec<_> =

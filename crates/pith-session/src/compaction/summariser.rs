@@ -60,8 +60,8 @@ pub(crate) struct Instructions {
     pub first: String,
     /// For pieces that continue an earlier summary.
     pub further: String,
-    /// The wanted length of the summary.
-    pub max_tokens: u64,
+    /// The wanted length of the summary; `None` if only the model limits it.
+    pub max_tokens: Option<u64>,
 }
 
 /// Why one request gave no summary.
@@ -81,7 +81,7 @@ impl Summariser {
         previous: Option<String>,
         instructions: &Instructions,
     ) -> Result<String, SummaryFailure> {
-        let max_tokens = self.max_tokens(instructions.max_tokens);
+        let max_tokens = instructions.max_tokens.map(|wanted| self.max_tokens(wanted));
         let mut limit = self.piece_limit(max_tokens);
         // An earlier summary gets a share of the room, but not all of it.
         let mut summary = previous.map(|text| shorten(&text, limit as u64 / 8, &|_| None));
@@ -118,19 +118,20 @@ impl Summariser {
     }
 
     /// How many bytes of text fit one request besides everything else in it.
-    fn piece_limit(&self, max_tokens: u64) -> usize {
+    fn piece_limit(&self, max_tokens: Option<u64>) -> usize {
         let window = self.budget.window;
         if window == 0 {
             return usize::MAX;
         }
         const FIXED_TOKENS: u64 = 700;
-        let free = window.saturating_sub(max_tokens + FIXED_TOKENS + safety_tokens(window));
+        let answer = max_tokens.unwrap_or(self.budget.reserve);
+        let free = window.saturating_sub(answer + FIXED_TOKENS + safety_tokens(window));
         // Three bytes a token instead of four: transcripts are denser than prose.
         usize::try_from(free * 3).unwrap_or(usize::MAX).max(LEAST_PIECE)
     }
 
     /// Sends one request, with retries as the settings say.
-    async fn ask(&mut self, text: String, max_tokens: u64) -> Result<String, Refusal> {
+    async fn ask(&mut self, text: String, max_tokens: Option<u64>) -> Result<String, Refusal> {
         let mut retry = Retry::default();
         loop {
             tokio::select! {
@@ -189,7 +190,7 @@ impl Summariser {
         }
     }
 
-    async fn answer(&self, text: &str, max_tokens: u64) -> AssistantMessage {
+    async fn answer(&self, text: &str, max_tokens: Option<u64>) -> AssistantMessage {
         let call = LlmCall {
             model: self.model.clone(),
             system_prompt: prompts::SYSTEM.into(),
@@ -197,7 +198,7 @@ impl Summariser {
             tools: Arc::new([]),
             thinking: self.thinking,
             search_tool: None,
-            max_tokens: Some(max_tokens),
+            max_tokens,
             session_id: Some(self.session_id.clone()),
             cache: CacheRetention::None,
             block_images: true,

@@ -8,19 +8,21 @@ use std::time::Duration;
 
 use pith_agent::{RunEvent, ToolOutput, now_ms};
 use pith_ext::{AgentStart, Boundary, EventName, ExtensionHandle};
-use pith_protocol::{AssistantEvent, ImageBlock, LiveMessage, LlmCall, Message, StopReason, StreamUpdates, ToolResult};
+use pith_protocol::{AssistantEvent, Block, LiveMessage, LlmCall, Message, StopReason, StreamUpdates, ToolResult};
 use pith_store::EntryId;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::activity::StartedBy;
+use crate::admission::UserInput;
+
 /// How long handlers are waited for, all together, once the run is being stopped.
 const ABORT_GRACE: Duration = Duration::from_millis(500);
 
-/// The prompt that starts a run, as `before_agent_start` shows it.
+/// What starts a run, and the system prompt it would have, as `before_agent_start` shows them.
 pub(crate) struct Prompted {
-    pub text: String,
-    pub images: Vec<ImageBlock>,
+    pub by: StartedBy,
     pub system_prompt: Arc<str>,
     pub options: Value,
 }
@@ -87,12 +89,21 @@ impl Observer {
 
     pub async fn before_agent_start(&mut self, prompted: Prompted) -> Option<AgentStart> {
         let mut payload = json!({
-            "prompt": prompted.text,
             "systemPrompt": &*prompted.system_prompt,
             "systemPromptOptions": prompted.options,
         });
-        if !prompted.images.is_empty() {
-            payload["images"] = json!(prompted.images.into_iter().map(pith_protocol::Block::Image).collect::<Vec<_>>());
+        match prompted.by {
+            StartedBy::Prompt(UserInput { text, images }) => {
+                payload["messageType"] = json!("user");
+                payload["prompt"] = json!(text);
+                if !images.is_empty() {
+                    payload["images"] = json!(images.into_iter().map(Block::Image).collect::<Vec<_>>());
+                }
+            }
+            StartedBy::Message(message) => {
+                payload["messageType"] = json!("custom");
+                payload["message"] = json!(Message::Custom(message));
+            }
         }
         self.grace.wait(self.handle.before_agent_start(payload)).await
     }

@@ -28,6 +28,17 @@ pub(crate) enum ReloadReply {
 }
 
 impl Session {
+    /// Serves `ctx.reload()`. What runs was started by the extensions there are, so it ends first.
+    pub(crate) fn reload_for_extension(&mut self, answer: Answer<()>) {
+        if self.activity.is_working() {
+            return answer.fail("Wait for the current response to finish before reloading.");
+        }
+        if self.activity.is_summarising() {
+            return answer.fail("Wait for compaction to finish before reloading.");
+        }
+        self.reload(ReloadReply::Extension(answer));
+    }
+
     /// Reads everything again and reports what has changed, after extensions have handled `session_shutdown`.
     pub(crate) fn reload(&mut self, reply: ReloadReply) {
         let (changes, sources) = Default::default();

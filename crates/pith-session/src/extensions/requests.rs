@@ -3,7 +3,6 @@
 use pith_ext::{ExtensionError, FromExtension};
 use pith_protocol::Event;
 
-use super::ReloadReply;
 use crate::activity::AfterSettled;
 use crate::log::log_line;
 use crate::replace::{ReplacementReply, Target};
@@ -68,7 +67,7 @@ impl Session {
                 self.switch_to(&path, ReplacementReply::Extension(answer));
             }
             FromExtension::NavigateTree { navigation, answer } => self.navigate_for_extension(navigation, answer),
-            FromExtension::Reload { answer } => self.reload(ReloadReply::Extension(answer)),
+            FromExtension::Reload { answer } => self.reload_for_extension(answer),
             FromExtension::ModelAuth { provider, model, answer } => self.model_auth(provider, model, answer),
             FromExtension::RefreshModels { answer } => self.refresh_models(answer),
             FromExtension::Stream { request, reply } => self.stream_for_extension(request, reply),

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use pith_agent::{Opening, Queue, now_ms};
 use pith_ext::outgoing::{Answer, CustomDraft, Delivery, UserDraft};
-use pith_ext::{ExtensionError, FromExtension};
+use pith_ext::{EventName, ExtensionError, FromExtension};
 use pith_protocol::answers::{Disposition, PromptDisposition};
 use pith_protocol::commands::Prompt;
 use pith_protocol::{CustomMessage, Event, Message, StreamingBehavior};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::activity::{RunStart, Work};
+use crate::activity::{RunStart, StartedBy, Work};
 use crate::admission::{COMPACTING, InputSource, SlashNames, pictures};
 use crate::reply::{InputReply, Reply};
 use crate::session::Session;
@@ -64,10 +64,15 @@ impl Session {
             return answer.fail(problem);
         }
         self.flush_deferred();
+        self.record_level_of_branch();
         self.answer_when_idle(answer);
-        let opening = Opening::Prompts(vec![Arc::new(Message::Custom(message))]);
+        let is_shown = self.listeners(EventName::BeforeAgentStart).is_some();
+        let prompted = is_shown.then(|| StartedBy::Message(message.clone()));
+        let mut prompts = vec![Arc::new(Message::Custom(message))];
+        prompts.extend(self.queues.deferred.take_for_prompt());
+        let start = RunStart { prompted, ..RunStart::with(Opening::Prompts(prompts)) };
         self.begin_allowance();
-        self.compact_or_start(self.begin_work(Work::default(), None), RunStart::with(opening));
+        self.compact_or_start(self.begin_work(Work::default(), None), start);
     }
 
     /// Serves a prompt of an extension like one of the host, but without expanding its text unless asked to.

@@ -118,6 +118,17 @@ impl Session {
         }
     }
 
+    /// Records the level on a branch that says another one, as after a move in the tree, so that a restart finds what
+    /// the prompt ran with. A recorded level that this model only lowers stays for the next model.
+    pub(crate) fn record_level_of_branch(&mut self) {
+        let recorded = self.store.settings().thinking_level.as_deref().and_then(ThinkingLevel::parse);
+        let level = self.models.level();
+        let effective = recorded.zip(self.models.current()).map(|(recorded, model)| model.clamp_thinking(recorded));
+        if effective.is_some_and(|effective| effective != level) {
+            self.store.append_thinking_level(level);
+        }
+    }
+
     /// Limits a level to those the host knows.
     pub(crate) fn level_for_host(&self, level: ThinkingLevel) -> ThinkingLevel {
         level.min(self.options.highest_level)

@@ -92,9 +92,8 @@ impl Session {
         self.begin_checkpoints();
         let cancel = CancellationToken::new();
         let (to_session, events) = mpsc::channel(BACKLOG);
-        let prompted = start.prompted.map(|input| Prompted {
-            text: input.text,
-            images: input.images,
+        let prompted = start.prompted.map(|by| Prompted {
+            by,
             system_prompt: self.system_prompt_of(&work),
             options: self.system_prompt_options(),
         });

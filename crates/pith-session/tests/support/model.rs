@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pith_agent::{BoxFuture, ModelClient, now_ms};
 use pith_ai::{Fault, MessageBuilder};
-use pith_protocol::{AssistantEvent, ErrorKind, LlmCall, StopReason, Usage};
+use pith_protocol::{AssistantEvent, CacheRetention, ErrorKind, LlmCall, StopReason, Usage};
 use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -98,6 +98,11 @@ impl Turn {
     /// Answers with a text once the test calls [`ScriptedModel::release`].
     pub fn gated(text: &str) -> Turn {
         Turn::ending(Ending::Finished(StopReason::Stop)).and_gate().and_text(text)
+    }
+
+    /// Fails after the previous steps with an error that can be retried.
+    pub fn and_overload(self, text: &str) -> Turn {
+        Turn { ending: Ending::Failed(Fault::new(ErrorKind::Overloaded, text)), ..self }
     }
 
     pub fn and_text(self, text: &str) -> Turn {
@@ -244,7 +249,7 @@ impl ModelClient for ScriptedModel {
 
 /// Returns whether a request is the session's own, for a summary.
 pub fn is_summary(call: &LlmCall) -> bool {
-    call.max_tokens.is_some() && call.tools.is_empty()
+    call.cache == CacheRetention::None && call.tools.is_empty()
 }
 
 /// The answer being streamed.
