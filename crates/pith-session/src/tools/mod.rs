@@ -5,6 +5,7 @@ pub(crate) mod host;
 pub(crate) mod images;
 mod link;
 mod mcp;
+mod ranking;
 mod search;
 pub(crate) mod shell;
 

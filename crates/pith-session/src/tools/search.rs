@@ -1,6 +1,5 @@
 //! Tools that the model finds by searching: which are deferred, `tool_search`, and how found ones are declared.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use pith_agent::{ABORTED, BoxFuture, Exposure, Reach, Tool, ToolContext, ToolLayer, ToolOutput};
@@ -8,6 +7,7 @@ use pith_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 
 use super::host::DISCONNECTED;
+use super::ranking::rank;
 use super::{FromTool, ToolLink};
 use crate::mcp::McpUnlisted;
 use crate::session::Session;
@@ -190,66 +190,6 @@ impl Session {
     }
 }
 
-/// Returns the tools that fit a query best (BM25 over server, name, title, description and parameters).
-fn rank(query: &str, tools: &[Arc<dyn Tool>], limit: usize) -> Vec<Arc<dyn Tool>> {
-    const SATURATION: f64 = 1.2;
-    const LENGTH_WEIGHT: f64 = 0.75;
-    let documents: Vec<Vec<String>> = tools.iter().map(|tool| document(&**tool)).collect();
-    let n_words: usize = documents.iter().map(Vec::len).sum();
-    let mean_length = (n_words as f64 / documents.len().max(1) as f64).max(1.0);
-    let mut n_documents: HashMap<&str, usize> = HashMap::new();
-    let wanted = words(query);
-    for word in &wanted {
-        let n_with = documents.iter().filter(|document| document.contains(word)).count();
-        n_documents.insert(word, n_with);
-    }
-    let score = |document: &Vec<String>| -> f64 {
-        let length = LENGTH_WEIGHT.mul_add(document.len() as f64 / mean_length, 1.0 - LENGTH_WEIGHT);
-        let of_word = |word: &String| {
-            let n_with = n_documents.get(word.as_str()).copied().unwrap_or(0) as f64;
-            let rarity = ((documents.len() as f64 - n_with + 0.5) / (n_with + 0.5)).ln_1p();
-            let n_times = document.iter().filter(|other| *other == word).count() as f64;
-            rarity * n_times * (SATURATION + 1.0) / SATURATION.mul_add(length, n_times)
-        };
-        wanted.iter().map(of_word).sum()
-    };
-    let mut scored: Vec<(f64, &Arc<dyn Tool>)> = documents.iter().map(score).zip(tools).collect();
-    scored.retain(|(score, _)| *score > 0.0);
-    // A stable sort: equal tools stay in the order of their servers.
-    scored.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    scored.into_iter().take(limit).map(|(_, tool)| tool.clone()).collect()
-}
-
-fn document(tool: &dyn Tool) -> Vec<String> {
-    let spec = tool.spec();
-    let mut text = format!("{} {} {}", spec.name, tool.label(), spec.description);
-    let properties = spec.parameters.get("properties").and_then(Value::as_object);
-    let parameters = properties.into_iter().flat_map(Map::keys);
-    let keywords = tool.origin().map(|origin| origin.keywords).unwrap_or_default();
-    parameters.chain(keywords).for_each(|word| {
-        text.push(' ');
-        text.push_str(word);
-    });
-    words(&text)
-}
-
-/// The words of a text in lower case; `createIssue` and `create_issue` are two words.
-fn words(text: &str) -> Vec<String> {
-    let (mut words, mut word, mut was_lower) = (Vec::new(), String::new(), false);
-    for letter in text.chars() {
-        if !letter.is_alphanumeric() || (letter.is_uppercase() && was_lower) {
-            words.push(std::mem::take(&mut word));
-        }
-        if letter.is_alphanumeric() {
-            word.extend(letter.to_lowercase());
-        }
-        was_lower = letter.is_lowercase();
-    }
-    words.push(word);
-    words.retain(|word| !word.is_empty());
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -274,28 +214,6 @@ mod tests {
         let parameters = Arc::new(json!({"type": "object", "properties": {"repoPath": {"type": "string"}}}));
         let (name, description) = (name.into(), description.into());
         Arc::new(Named(ToolSpec { name, description, parameters, prefer_strict: false }, exposure))
-    }
-
-    #[test]
-    fn the_best_fitting_tools_come_first() {
-        let tools = [
-            tool("mcp__git__git_log", "Shows the commits of a branch", Exposure::Auto),
-            tool("mcp__git__git_commit", "Records changes as a commit", Exposure::Auto),
-            tool("mcp__time__get_current_time", "Tells the time of a city", Exposure::Auto),
-        ];
-        let found = |query: &str, limit: usize| -> Vec<String> {
-            rank(query, &tools, limit).iter().map(|tool| tool.spec().name.to_string()).collect()
-        };
-        assert_eq!(found("what time is it", 8), ["mcp__time__get_current_time"]);
-        assert_eq!(found("git commit", 8), ["mcp__git__git_commit", "mcp__git__git_log"]);
-        assert_eq!(found("git commit", 1), ["mcp__git__git_commit"]);
-        assert_eq!(found("repo path", 8).len(), 3, "parameters count");
-        assert!(found("", 8).is_empty() && found("weather", 8).is_empty());
-    }
-
-    #[test]
-    fn words_end_where_names_change_case() {
-        assert_eq!(words("createIssue_ID für-2"), ["create", "issue", "id", "für", "2"]);
     }
 
     #[test]
