@@ -95,7 +95,7 @@ pub(crate) enum AfterCompaction {
     /// Sends the same request again.
     Retry,
     /// Starts the run that was about to start.
-    Start(RunStart),
+    Start(Box<RunStart>),
 }
 
 /// What a run begins with.

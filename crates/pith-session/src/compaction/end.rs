@@ -81,7 +81,7 @@ impl Session {
             AfterCompaction::Start(start) => {
                 // The prompt enters the history in any case; if the compaction was aborted, the run is stopped right
                 // after it.
-                self.start_run(work, start);
+                self.start_run(work, *start);
                 if was_cancelled {
                     self.stop_activity();
                 }

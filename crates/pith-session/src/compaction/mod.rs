@@ -153,9 +153,9 @@ impl Session {
             Some((model, Due::Overflow | Due::FailedOverflow)) => (model, CompactionReason::Overflow),
         };
         let (model, reason) = reason;
-        let refused = self.compact_between_runs(work, &model, reason, AfterCompaction::Start(start));
+        let refused = self.compact_between_runs(work, &model, reason, AfterCompaction::Start(Box::new(start)));
         if let Err((work, AfterCompaction::Start(start))) = refused {
-            self.start_run(work, start);
+            self.start_run(work, *start);
         }
     }
 
