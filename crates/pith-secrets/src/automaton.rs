@@ -13,6 +13,8 @@ pub(crate) struct Automaton {
     nfa: NFA,
     /// Where it is worth to look; `None` if a form is too short to say so.
     grams: Option<Grams>,
+    /// The first two bytes of each form, a bit for each pair.
+    first_pairs: Vec<u64>,
     longest: usize,
 }
 
@@ -31,6 +33,7 @@ impl Automaton {
         Some(Automaton {
             nfa: nfa.expect("credentials do not have two thousand million bytes"),
             grams: Grams::of(forms),
+            first_pairs: first_pairs(forms),
             longest,
         })
     }
@@ -61,10 +64,36 @@ impl Automaton {
     }
 
     fn is_beginning(&self, text: &[u8]) -> bool {
+        // The end of every piece of a stream is looked at, and nearly all of its pairs begin no form.
+        if text.first_chunk().is_some_and(|pair| !has_pair(&self.first_pairs, *pair)) {
+            return false;
+        }
         let mut state = self.nfa.start_state(Anchored::Yes).expect("an automaton of this kind can be asked so");
         text.iter().all(|&byte| {
             state = self.nfa.next_state(Anchored::Yes, state, byte);
             !self.nfa.is_dead(state)
         })
     }
+}
+
+/// Collects the first two bytes of each form; a shorter form may begin with every pair that begins with it.
+fn first_pairs(forms: &[String]) -> Vec<u64> {
+    let mut pairs = vec![0; (1 << 16) / 64];
+    let mut add = |pair: [u8; 2]| {
+        let bit = usize::from(u16::from_be_bytes(pair));
+        pairs[bit / 64] |= 1 << (bit % 64);
+    };
+    for form in forms {
+        match *form.as_bytes() {
+            [] => {}
+            [only] => (0..=u8::MAX).for_each(|second| add([only, second])),
+            [first, second, ..] => add([first, second]),
+        }
+    }
+    pairs
+}
+
+fn has_pair(pairs: &[u64], pair: [u8; 2]) -> bool {
+    let bit = usize::from(u16::from_be_bytes(pair));
+    pairs[bit / 64] >> (bit % 64) & 1 == 1
 }
