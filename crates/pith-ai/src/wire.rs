@@ -163,6 +163,9 @@ pub(crate) fn arguments_text(arguments: &serde_json::Map<String, Value>) -> Stri
 }
 
 #[cfg(test)]
+mod odd_streams;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -95,6 +95,17 @@ impl MessageBuilder {
         }
     }
 
+    /// Sets the arguments of an open call to `whole`, whatever pieces came before.
+    pub fn replace(&mut self, index: usize, whole: &str) {
+        if whole.starts_with(self.received(index)) {
+            return self.complete(index, whole);
+        }
+        if let Some(progress) = self.progress.get_mut(index).filter(|progress| progress.is_open) {
+            progress.arguments = PartialArguments::new();
+            progress.arguments.push(whole);
+        }
+    }
+
     /// Returns the text of a block so far; of a call its raw arguments.
     pub fn received(&self, index: usize) -> &str {
         match self.message.content.get(index) {

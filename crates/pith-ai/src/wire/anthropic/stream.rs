@@ -21,7 +21,7 @@ struct Event<'a> {
     #[serde(rename = "type", borrow, default)]
     kind: Cow<'a, str>,
     #[serde(default)]
-    index: u64,
+    index: Option<u64>,
     #[serde(borrow, default)]
     delta: Option<Delta<'a>>,
     #[serde(borrow, default)]
@@ -127,10 +127,18 @@ pub(super) struct Stream {
 }
 
 struct Numbered {
-    theirs: u64,
-    ours: usize,
-    /// Input that came whole with the start of a call.
+    theirs: Option<u64>,
+    /// Nothing for blocks that are not shown.
+    ours: Option<usize>,
+    /// Of a call.
+    call: Option<Call>,
+}
+
+struct Call {
+    id: String,
+    /// Input that came whole with its start.
     input: Option<String>,
+    is_done: bool,
 }
 
 impl Decoder for Stream {
@@ -181,6 +189,11 @@ fn is_unknown(name: &str) -> bool {
     name != "error" && !name.starts_with("message_") && !name.starts_with("content_block_")
 }
 
+/// Ends an answer whose calls cannot be told apart: none of them is to be run.
+fn mixed_up(what: &str, message: &mut MessageBuilder) {
+    message.fail(Fault::new(ErrorKind::Protocol, format!("Anthropic stream is mixed up: {what}")));
+}
+
 impl Stream {
     fn begin(&mut self, head: Option<Head<'_>>, message: &mut MessageBuilder) {
         self.has_begun = true;
@@ -210,28 +223,41 @@ impl Stream {
         message.set_usage(Usage { total_tokens: 0, ..self.usage.clone() });
     }
 
-    fn block_start(&mut self, index: u64, start: Option<BlockStart<'_>>, message: &mut MessageBuilder) {
+    fn block_start(&mut self, index: Option<u64>, start: Option<BlockStart<'_>>, message: &mut MessageBuilder) {
         let Some(start) = start else { return };
-        let mut input = None;
+        let text = |text: &Option<Text<'_>>| text.as_ref().map_or(String::new(), |text| text.0.to_string());
+        let is_call = start.kind == "tool_use";
+        if let Some(other) = self.blocks.iter().rfind(|block| block.theirs == index) {
+            match &other.call {
+                // The same start once more.
+                Some(call) if is_call && call.id == text(&start.id) && !call.id.is_empty() => return,
+                Some(call) if !call.is_done => return mixed_up("two blocks have one number", message),
+                None if is_call && other.ours.is_some() => return mixed_up("two blocks have one number", message),
+                Some(_) | None => {}
+            }
+        }
+        let mut call = None;
         let ours = match &*start.kind {
-            "text" => message.open_text(),
-            "thinking" => message.open_thinking(),
+            "text" => Some(message.open_text()),
+            "thinking" => Some(message.open_thinking()),
             "redacted_thinking" => {
                 let ours = message.open_thinking();
                 message.push(ours, REDACTED.into());
                 message.set_signature(ours, start.data.map(|data| data.0.into_owned()).unwrap_or_default());
                 message.set_redacted(ours);
-                ours
+                Some(ours)
             }
+            "tool_use" if index.is_none() => return mixed_up("a call came without the number of its block", message),
             "tool_use" => {
-                input = start.input.map(|input| input.get().to_owned()).filter(|input| input.len() > "{}".len());
-                let text = |text: &Option<Text<'_>>| text.as_ref().map_or(String::new(), |text| text.0.to_string());
-                message.open_call(&text(&start.id), &text(&start.name))
+                let input = start.input.map(|input| input.get().to_owned()).filter(|input| input.len() > "{}".len());
+                call = Some(Call { id: text(&start.id), input, is_done: false });
+                Some(message.open_call(&text(&start.id), &text(&start.name)))
             }
             // Server-side tools and whatever comes later: nothing we could show or replay.
-            _ => return,
+            _ => None,
         };
-        self.blocks.push(Numbered { theirs: index, ours, input });
+        self.blocks.push(Numbered { theirs: index, ours, call });
+        let Some(ours) = ours else { return };
         if let Some(text) = start.text.or(start.thinking) {
             message.push(ours, text.0);
         }
@@ -240,29 +266,62 @@ impl Stream {
         }
     }
 
-    fn delta(&mut self, index: u64, delta: Option<Delta<'_>>, message: &mut MessageBuilder) {
-        // The block that grows is almost always the newest one.
-        let Some(block) = self.blocks.iter_mut().rev().find(|block| block.theirs == index) else { return };
+    fn delta(&mut self, index: Option<u64>, delta: Option<Delta<'_>>, message: &mut MessageBuilder) {
         let Some(delta) = delta else { return };
+        // The block that grows is almost always the newest one.
+        let block = self.blocks.iter_mut().rev().find(|block| block.theirs == index);
+        if let Some(json) = delta.partial_json {
+            return match block {
+                Some(Numbered { ours: Some(ours), call: Some(call), .. }) if !call.is_done => {
+                    if !json.0.is_empty() {
+                        call.input = None;
+                    }
+                    message.push(*ours, json.0);
+                }
+                Some(Numbered { ours: None, .. }) => {}
+                _ if json.0.is_empty() => {}
+                _ => mixed_up("input came without the call it belongs to", message),
+            };
+        }
+        let Some(ours) = block.filter(|block| block.call.is_none()).and_then(|block| block.ours) else { return };
         if let Some(text) = delta.text.or(delta.thinking) {
-            message.push(block.ours, text.0);
-        } else if let Some(json) = delta.partial_json {
-            if !json.0.is_empty() {
-                block.input = None;
-            }
-            message.push(block.ours, json.0);
+            message.push(ours, text.0);
         } else if let Some(signature) = delta.signature {
-            message.push_signature(block.ours, signature.as_str());
+            message.push_signature(ours, signature.as_str());
         }
     }
 
-    fn block_stop(&mut self, index: u64, message: &mut MessageBuilder) {
+    fn block_stop(&mut self, index: Option<u64>, message: &mut MessageBuilder) {
         let Some(at) = self.blocks.iter().rposition(|block| block.theirs == index) else { return };
-        let block = self.blocks.remove(at);
-        if let Some(input) = block.input {
-            message.push(block.ours, input.into());
+        let block = &mut self.blocks[at];
+        if let Some(ours) = block.ours {
+            let input = block.call.as_mut().and_then(|call| call.input.take());
+            if let Some(input) = input {
+                message.push(ours, input.into());
+            }
+            message.close(ours);
         }
-        message.close(block.ours);
+        match &mut block.call {
+            // Remembered, as it may be sent again.
+            Some(call) => call.is_done = true,
+            None => _ = self.blocks.remove(at),
+        }
+    }
+
+    /// Ends the blocks that the server forgot to stop. False if the input of a call may still be missing.
+    fn stop_blocks(&mut self, message: &mut MessageBuilder) -> bool {
+        self.blocks.iter_mut().all(|block| {
+            let Some(ours) = block.ours.filter(|ours| message.is_open(*ours)) else { return true };
+            let input = block.call.as_mut().and_then(|call| call.input.take());
+            if let Some(input) = input {
+                message.push(ours, input.into());
+            }
+            let is_whole = block.call.is_none() || message.has_whole_arguments(ours);
+            if is_whole {
+                message.close(ours);
+            }
+            is_whole
+        })
     }
 
     fn message_delta(&mut self, delta: Option<Delta<'_>>, usage: Option<Counts>, message: &mut MessageBuilder) {
@@ -278,12 +337,14 @@ impl Stream {
     }
 
     fn stop(&mut self, message: &mut MessageBuilder) {
-        // Blocks that the server forgot to stop may still lack their input.
-        while let Some(theirs) = self.blocks.first().map(|block| block.theirs) {
-            self.block_stop(theirs, message);
+        let is_whole = self.stop_blocks(message);
+        let reason = self.stop_reason.as_deref();
+        let runs_nothing = ["max_tokens", "refusal", "sensitive", "model_context_window_exceeded"];
+        if !is_whole && reason.is_some_and(|reason| !runs_nothing.contains(&reason)) {
+            return mixed_up("a call was never finished", message);
         }
         let refused = |text: String| Fault::new(ErrorKind::InvalidRequest, text);
-        match self.stop_reason.as_deref() {
+        match reason {
             Some("end_turn" | "stop_sequence" | "pause_turn") => message.finish(StopReason::Stop),
             Some("max_tokens") => message.finish(StopReason::Length),
             Some("tool_use") => message.finish(StopReason::ToolUse),

@@ -44,6 +44,16 @@ struct OpenCall {
     /// Fragments that came before the name.
     early: String,
     place: Option<usize>,
+    /// The arguments, once they have ended.
+    whole: Option<String>,
+}
+
+/// Which call a fragment belongs to.
+enum Found {
+    At(usize),
+    New,
+    /// It may be any of several.
+    Unclear,
 }
 
 impl Decoder for Stream {
@@ -178,8 +188,10 @@ impl Stream {
 
     /// Ends the calls that cannot grow any more. One with an open argument text stays: servers may interleave.
     fn close_whole_calls(&mut self, message: &mut MessageBuilder) {
-        for place in self.calls.iter().filter_map(|call| call.place) {
+        for call in &mut self.calls {
+            let Some(place) = call.place else { continue };
             if message.is_open(place) && message.has_whole_arguments(place) {
+                call.whole = Some(message.received(place).to_owned());
                 message.close(place);
             }
         }
@@ -189,14 +201,17 @@ impl Stream {
         let function = fragment.function.unwrap_or_default();
         let id = fragment.id.as_ref().map_or("", Text::as_str);
         let name = function.name.as_ref().map_or("", Text::as_str);
-        let at = match self.find(fragment.index.0, id, name) {
-            Some(at) => at,
-            None => {
+        let arguments = function.arguments.0;
+        let at = match self.find(fragment.index.0, id, name, message) {
+            Found::At(at) => at,
+            Found::New => {
                 self.close_block(message);
                 self.close_whole_calls(message);
                 self.calls.push(OpenCall { index: fragment.index.0, ..OpenCall::default() });
                 self.calls.len() - 1
             }
+            Found::Unclear if arguments.is_empty() => return,
+            Found::Unclear => return mixed_up("arguments came without the call they belong to", message),
         };
         let call = &mut self.calls[at];
         if call.id.is_empty() {
@@ -205,8 +220,14 @@ impl Stream {
         if call.name.is_empty() {
             call.name.push_str(name);
         }
-        let arguments = function.arguments.0;
         match call.place {
+            // Some servers end with all of a call once more.
+            Some(place) if message.has_whole_arguments(place) && message.received(place) == arguments => {}
+            Some(place) if !message.is_open(place) => {
+                if !arguments.trim().is_empty() && call.whole.as_deref() != Some(&*arguments) {
+                    mixed_up("arguments came after their call had ended", message);
+                }
+            }
             Some(place) => message.push(place, arguments),
             None => {
                 call.early.push_str(&arguments);
@@ -217,15 +238,33 @@ impl Stream {
         }
     }
 
-    /// Returns the call a fragment belongs to: by index, else by id, else the newest.
-    fn find(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
-        // Some servers number every call 0; a new id with a name of its own is a new call.
-        let is_other = |call: &OpenCall| !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty();
-        match index {
-            Some(_) => self.calls.iter().rposition(|call| call.index == index && !is_other(call)),
-            None if !id.is_empty() => self.calls.iter().rposition(|call| call.id == id),
-            None if name.is_empty() => self.calls.len().checked_sub(1),
-            None => None,
+    /// Returns the call a fragment belongs to: by id and index as far as it has them, else the one that is open.
+    fn find(&self, index: Option<u64>, id: &str, name: &str, message: &MessageBuilder) -> Found {
+        let is_known = |call: &OpenCall| {
+            let other_number = index.is_some() && call.index.is_some() && call.index != index;
+            !id.is_empty() && call.id == id && !other_number
+        };
+        if let Some(at) = self.calls.iter().rposition(is_known) {
+            return Found::At(at);
+        }
+        // Some servers number every call 0, and some give every fragment an id of its own; a new id or name that comes
+        // with a name is a new call.
+        let is_other = |call: &OpenCall| {
+            let new_id = !id.is_empty() && !call.id.is_empty();
+            let new_name = id.is_empty() && !call.name.is_empty() && call.name != name;
+            !name.is_empty() && (new_id || new_name)
+        };
+        let is_meant = |call: &OpenCall| match index {
+            Some(_) => call.index == index && !is_other(call),
+            None => id.is_empty() && name.is_empty(),
+        };
+        let is_open = |call: &OpenCall| call.place.is_none_or(|place| message.is_open(place));
+        let meant = || self.calls.iter().enumerate().filter(|(_, call)| is_meant(call)).map(|(at, _)| at);
+        let mut open = meant().filter(|at| is_open(&self.calls[*at]));
+        match (open.next(), open.next()) {
+            (Some(at), None) => Found::At(at),
+            (Some(_), Some(_)) => Found::Unclear,
+            (None, _) => meant().next_back().map_or(Found::New, Found::At),
         }
     }
 
@@ -278,6 +317,11 @@ impl OpenCall {
         self.place = Some(place);
         message.push(place, std::mem::take(&mut self.early).into());
     }
+}
+
+/// Ends an answer whose calls cannot be told apart: none of them is to be run.
+fn mixed_up(what: &str, message: &mut MessageBuilder) {
+    message.fail(Fault::new(ErrorKind::Protocol, format!("Stream is mixed up: {what}")));
 }
 
 /// Whether two detail entries are pieces of the same thought.

@@ -1,7 +1,7 @@
 //! The stream of a Gemini answer: each event is a partial response.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use pith_protocol::{ErrorKind, StopReason, Usage};
 use serde::Deserialize;
@@ -94,7 +94,8 @@ struct Counts {
 pub(super) struct Stream {
     /// The block that grows: whether it is thinking, and its place.
     open: Option<(bool, usize)>,
-    ids: HashSet<String>,
+    /// The calls so far: what each is called and given, by id.
+    calls: HashMap<String, (String, String)>,
     finish: Option<(String, Option<String>)>,
 }
 
@@ -189,12 +190,20 @@ impl Stream {
 
     fn call(&mut self, call: FunctionCall<'_>, signature: Option<Text<'_>>, message: &mut MessageBuilder) {
         self.close(message);
-        let given = call.id.map(|id| id.0.into_owned()).filter(|id| !id.is_empty() && !self.ids.contains(id));
-        let id = given.unwrap_or_else(|| format!("{}_{}_{}", call.name, now_ms(), self.ids.len() + 1));
-        let place = message.open_call(&id, &call.name);
-        self.ids.insert(id);
         let arguments = call.args.map(RawValue::get).filter(|arguments| *arguments != "null");
-        message.push(place, arguments.map_or(Cow::Borrowed("{}"), |arguments| Cow::Owned(compact(arguments))));
+        let arguments = arguments.map_or("{}".to_owned(), compact);
+        let key = (call.name.into_owned(), arguments.clone());
+        let given = call.id.map(|id| id.0.into_owned()).filter(|id| !id.is_empty());
+        let known = given.as_ref().and_then(|id| self.calls.get(id));
+        if known == Some(&key) {
+            // The same call once more.
+            return;
+        }
+        let given = given.filter(|_| known.is_none());
+        let id = given.unwrap_or_else(|| format!("{}_{}_{}", key.0, now_ms(), self.calls.len() + 1));
+        let place = message.open_call(&id, &key.0);
+        self.calls.insert(id, key);
+        message.push(place, arguments.into());
         if let Some(signature) = signature {
             message.set_signature(place, signature.0.into_owned());
         }

@@ -20,6 +20,8 @@ struct Event<'a> {
     #[serde(default)]
     output_index: Count,
     #[serde(borrow, default)]
+    item_id: Loose<'a>,
+    #[serde(borrow, default)]
     delta: Loose<'a>,
     #[serde(borrow, default)]
     arguments: Loose<'a>,
@@ -106,16 +108,40 @@ struct OutputDetails {
 /// State of one stream.
 #[derive(Default)]
 pub(super) struct Stream {
-    items: Vec<OpenItem>,
+    items: Vec<Shown>,
     /// Reasoning items by place, to be completed when the response ends.
     reasoning: Vec<(usize, Value)>,
 }
 
-struct OpenItem {
+/// An item that has a block in the message.
+struct Shown {
     index: Option<u64>,
+    id: String,
+    /// Of a function call.
+    call: Option<CallKey>,
     place: usize,
+    is_done: bool,
     /// A part of the thinking has ended; the next one is set off from it.
     owes_break: bool,
+}
+
+#[derive(PartialEq, Eq)]
+struct CallKey {
+    call_id: String,
+    name: String,
+}
+
+/// What an event says about the item it belongs to. The number comes first: some servers make up a new id for every
+/// event.
+struct Key<'a> {
+    index: Option<u64>,
+    id: &'a str,
+}
+
+impl Key<'_> {
+    fn is_empty(&self) -> bool {
+        self.index.is_none() && self.id.is_empty()
+    }
 }
 
 impl Decoder for Stream {
@@ -130,14 +156,20 @@ impl Decoder for Stream {
         };
         let kind = if parsed.kind.is_empty() { event.name } else { &parsed.kind };
         let index = parsed.output_index.0;
+        let key = Key { index, id: parsed.item_id.0.as_deref().unwrap_or_default() };
         match kind {
             "response.output_text.delta"
             | "response.refusal.delta"
             | "response.reasoning_summary_text.delta"
-            | "response.reasoning_text.delta"
-            | "response.function_call_arguments.delta" => self.delta(index, parsed.delta, message),
-            "response.reasoning_summary_part.done" => self.part_done(index),
-            "response.function_call_arguments.done" => self.arguments_done(index, parsed.arguments, message),
+            | "response.reasoning_text.delta" => self.delta(&key, parsed.delta, message),
+            "response.reasoning_summary_part.done" => self.part_done(&key),
+            "response.function_call_arguments.delta" => {
+                self.arguments(&key, parsed.delta, MessageBuilder::push, message);
+            }
+            "response.function_call_arguments.done" => {
+                let replace = |message: &mut MessageBuilder, place, whole: Cow<'_, str>| message.replace(place, &whole);
+                self.arguments(&key, parsed.arguments, replace, message);
+            }
             "response.output_item.added" => self.item_added(index, parsed.item, message),
             "response.output_item.done" => self.item_done(index, parsed.item, message),
             "response.created" => self.created(parsed.response, message),
@@ -165,45 +197,109 @@ impl Stream {
         message.begin();
     }
 
-    fn find(&mut self, index: Option<u64>) -> Option<&mut OpenItem> {
-        self.items.iter_mut().rev().find(|item| item.index == index)
+    /// Returns the newest item that an event belongs to.
+    fn find(&self, key: &Key<'_>) -> Option<usize> {
+        let by_index = || self.items.iter().rposition(|item| item.index == key.index);
+        // One of the two events may lack the number.
+        let by_id = || {
+            let is_same = |item: &Shown| item.id == key.id && (item.index.is_none() || key.index.is_none());
+            self.items.iter().rposition(is_same).filter(|_| !key.id.is_empty())
+        };
+        key.index.and_then(|_| by_index()).or_else(by_id)
     }
 
-    fn delta(&mut self, index: Option<u64>, delta: Loose<'_>, message: &mut MessageBuilder) {
-        let (Some(item), Some(delta)) = (self.find(index), delta.0) else { return };
+    /// Returns the text or thinking that grows: the newest, where a server does not say which.
+    fn find_growing(&mut self, key: &Key<'_>) -> Option<&mut Shown> {
+        let newest = || self.items.iter().rposition(|item| !item.is_done).filter(|_| key.is_empty());
+        let at = self.find(key).or_else(newest)?;
+        Some(&mut self.items[at]).filter(|item| item.call.is_none() && !item.is_done)
+    }
+
+    fn delta(&mut self, key: &Key<'_>, delta: Loose<'_>, message: &mut MessageBuilder) {
+        let (Some(item), Some(delta)) = (self.find_growing(key), delta.0) else { return };
         if !delta.is_empty() && std::mem::take(&mut item.owes_break) {
             message.push(item.place, "\n\n".into());
         }
         message.push(item.place, delta);
     }
 
-    fn part_done(&mut self, index: Option<u64>) {
-        if let Some(item) = self.find(index) {
+    fn part_done(&mut self, key: &Key<'_>) {
+        if let Some(item) = self.find_growing(key) {
             item.owes_break = true;
         }
     }
 
-    fn arguments_done(&mut self, index: Option<u64>, arguments: Loose<'_>, message: &mut MessageBuilder) {
-        if let (Some(item), Some(arguments)) = (self.find(index), arguments.0) {
-            message.complete(item.place, &arguments);
+    /// Takes a piece of the arguments of a call, or all of them.
+    fn arguments(
+        &self,
+        key: &Key<'_>,
+        text: Loose<'_>,
+        take: fn(&mut MessageBuilder, usize, Cow<'_, str>),
+        message: &mut MessageBuilder,
+    ) {
+        if key.is_empty() {
+            return mixed_up("arguments came without the call they belong to", message);
+        }
+        // Those of a call that did not begin are in its last event, too.
+        let Some(item) = self.find(key).map(|at| &self.items[at]) else { return };
+        if item.call.is_none() {
+            return mixed_up("arguments came for something that is no call", message);
+        }
+        if let Some(text) = text.0.filter(|_| !item.is_done) {
+            take(message, item.place, text);
         }
     }
 
     fn item_added(&mut self, index: Option<u64>, raw: Option<&RawValue>, message: &mut MessageBuilder) {
         let item: Item = read(raw);
-        if let Some(place) = open(&item, message) {
-            self.items.push(OpenItem { index, place, owes_break: false });
-            message.complete(place, &item.arguments);
+        if let Some(at) = self.find(&Key { index, id: &item.id }) {
+            let shown = &self.items[at];
+            if shown.is_same(&item) {
+                return;
+            }
+            if !shown.is_done && (shown.call.is_some() || item.is_call()) {
+                return mixed_up("two items have one number", message);
+            }
+        }
+        if let Some(at) = self.open(index, &item, message) {
+            message.complete(self.items[at].place, &item.arguments);
+        }
+    }
+
+    /// Gives an item its block.
+    fn open(&mut self, index: Option<u64>, item: &Item, message: &mut MessageBuilder) -> Option<usize> {
+        let place = open(item, message)?;
+        let call = item.is_call().then(|| CallKey { call_id: item.call_id.clone(), name: item.name.clone() });
+        self.items.push(Shown { index, id: item.id.clone(), call, place, is_done: false, owes_break: false });
+        Some(self.items.len() - 1)
+    }
+
+    /// Returns where the item is shown that is done now; nothing if it was done before, or cannot be told from
+    /// another one.
+    fn shown(&mut self, index: Option<u64>, item: &Item, message: &mut MessageBuilder) -> Option<usize> {
+        let by_call = |shown: &Shown| {
+            let lacks_number = index.is_none() || shown.index.is_none();
+            lacks_number && item.is_call() && !item.call_id.is_empty() && shown.is_same(item)
+        };
+        let found = self.find(&Key { index, id: &item.id }).or_else(|| self.items.iter().rposition(by_call));
+        let Some(at) = found else { return self.open(index, item, message) };
+        let shown = &self.items[at];
+        match (shown.is_same(item), shown.is_done) {
+            (true, true) => None,
+            (true, false) => Some(at),
+            (false, true) => self.open(index, item, message),
+            (false, false) => {
+                mixed_up("an item ended as another one", message);
+                None
+            }
         }
     }
 
     fn item_done(&mut self, index: Option<u64>, raw: Option<&RawValue>, message: &mut MessageBuilder) {
         let item: Item = read(raw);
-        let at = self.items.iter().rposition(|open| open.index == index);
-        let place = match at.map(|at| self.items.remove(at).place).or_else(|| open(&item, message)) {
-            Some(place) => place,
-            None => return,
-        };
+        let Some(at) = self.shown(index, &item, message) else { return };
+        self.items[at].is_done = true;
+        let place = self.items[at].place;
         match item.r#type.as_str() {
             "reasoning" => {
                 let parts = item.summary.filter(|parts| !parts.is_empty()).or(item.content).unwrap_or_default();
@@ -225,7 +321,9 @@ impl Stream {
                 }
                 message.set_signature(place, signature.to_string());
             }
-            _ => message.complete(place, &item.arguments),
+            // This event alone has all of a call, whatever became of the pieces.
+            _ if item.arguments.is_empty() => {}
+            _ => message.replace(place, &item.arguments),
         }
         message.close(place);
     }
@@ -246,7 +344,13 @@ impl Stream {
         let reason = response.incomplete_details.and_then(|details| details.reason);
         message.set_raw_stop_reason(&reason.as_ref().map_or(status.clone(), |reason| format!("{status}.{reason}")));
         match (status.as_str(), reason.as_deref()) {
-            ("completed", _) => message.finish(StopReason::Stop),
+            ("completed", _) => match self.unfinished_call() {
+                Some(call) => {
+                    let text = format!("a call of {} was never finished ({})", call.name, call.call_id);
+                    mixed_up(&text, message);
+                }
+                None => message.finish(StopReason::Stop),
+            },
             ("incomplete", Some("max_output_tokens")) => message.finish(StopReason::Length),
             ("incomplete", reason) => {
                 let text = format!("Response incomplete: {}", reason.unwrap_or("unknown"));
@@ -254,6 +358,12 @@ impl Stream {
             }
             _ => failed(raw, message),
         }
+    }
+
+    /// Returns a call that has begun and of which the server did not say that it is done. Its arguments may be cut or
+    /// mixed with those of others.
+    fn unfinished_call(&self) -> Option<&CallKey> {
+        self.items.iter().filter(|item| !item.is_done).find_map(|item| item.call.as_ref())
     }
 
     /// Takes the encrypted reasoning, which the next request needs, from the whole response. Some servers send it only
@@ -268,6 +378,27 @@ impl Stream {
             }
         }
     }
+}
+
+impl Item {
+    fn is_call(&self) -> bool {
+        self.r#type == "function_call"
+    }
+}
+
+impl Shown {
+    /// Whether an item is this one. What a call is called does not change, other than the ids of items.
+    fn is_same(&self, item: &Item) -> bool {
+        match &self.call {
+            Some(call) => item.is_call() && call.call_id == item.call_id && call.name == item.name,
+            None => !item.is_call() && (!self.is_done || (!item.id.is_empty() && self.id == item.id)),
+        }
+    }
+}
+
+/// Ends an answer whose calls cannot be told apart: none of them is to be run.
+fn mixed_up(what: &str, message: &mut MessageBuilder) {
+    message.fail(Fault::new(ErrorKind::Protocol, format!("OpenAI Responses stream is mixed up: {what}")));
 }
 
 fn open(item: &Item, message: &mut MessageBuilder) -> Option<usize> {

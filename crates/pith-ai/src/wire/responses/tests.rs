@@ -2,7 +2,7 @@ use super::*;
 use crate::testing::{
     assistant, call, fixture, message, own, request, result, second_turn, show, survive_every_cut, user,
 };
-use pith_protocol::{CacheRetention, ErrorKind, LlmCall, Message, ModelCost, ThinkingLevel};
+use pith_protocol::{CacheRetention, ErrorKind, LlmCall, Message, ModelCost, StopReason, ThinkingLevel};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -291,4 +291,44 @@ fn errors_name_the_provider() {
     assert_eq!(text("openai", 529, r#"{"error":{"message":"x"}}"#), r#"OpenAI API error (529): {"message":"x"}"#);
     assert_eq!(text("rec", 502, "bad"), "rec API error (502): bad");
     assert_eq!(text("rec", 400, ""), "rec API error (400): 400 status code (no body)");
+}
+
+#[test]
+fn calls_that_cannot_be_told_apart_end_the_answer() {
+    let added = |id: &str| {
+        json!({"type":"response.output_item.added","item":{"type":"function_call","id":id,"call_id":format!("call_{id}"),
+            "name":"bash","arguments":""}})
+    };
+    let delta =
+        |id: &str, delta: &str| json!({"type":"response.function_call_arguments.delta","item_id":id,"delta":delta});
+    let done = |id: &str, arguments: &str| {
+        json!({"type":"response.output_item.done","item":{"type":"function_call","id":id,"call_id":format!("call_{id}"),
+            "name":"bash","arguments":arguments}})
+    };
+    let completed = json!({"type":"response.completed","response":{"status":"completed"}});
+    let (a, b) = (r#"{"command":"a"}"#, r#"{"command":"b"}"#);
+
+    // By the id of the item, where a server does not number them; the last event counts, whatever the pieces were.
+    let mixed =
+        [added("1"), added("2"), delta("1", "{\"comm"), delta("2", b), done("2", b), done("1", a), completed.clone()];
+    let (_, message) = show(&Responses, &model(), &stream(&mixed));
+    let calls: Vec<_> = message.tool_calls().map(|call| (&*call.id, call.arguments["command"].as_str())).collect();
+    assert_eq!(calls, [("call_1|1", Some("a")), ("call_2|2", Some("b"))]);
+    assert_eq!(message.stop_reason, StopReason::ToolUse);
+
+    let check = |events: &[Value], expected: &str| {
+        let (_, message) = show(&Responses, &model(), &stream(events));
+        assert_eq!(message.stop_reason, StopReason::Error);
+        assert_eq!(message.error_message.as_deref(), Some(expected));
+    };
+    let mut nameless = delta("", a);
+    nameless.as_object_mut().expect("an object").shift_remove("item_id");
+    check(
+        &[added("1"), nameless, done("1", a), completed.clone()],
+        "OpenAI Responses stream is mixed up: arguments came without the call they belong to",
+    );
+    check(
+        &[added("1"), delta("1", a), completed],
+        "OpenAI Responses stream is mixed up: a call of bash was never finished (call_1)",
+    );
 }
