@@ -31,7 +31,8 @@ async fn the_focus_of_a_compaction_reaches_every_summary() {
     host.data(json!({"type": "compact", "customInstructions": "the blue whale"})).await;
     let asked = summaries(&host);
     assert!(asked.iter().any(|(_, text)| text.contains("the beginning of a turn")), "a turn was cut");
-    for (_, text) in &asked {
+    for (call, text) in &asked {
+        assert_eq!(call.max_tokens, None, "as long as the model can write");
         assert!(text.ends_with("Additional focus of this summary: the blue whale"), "{text}");
     }
     host.finish().await;

@@ -15,7 +15,7 @@ use crate::arguments::Arguments;
 use crate::command::capture::{Capture, Captured};
 use crate::command::decode::Decoder;
 use crate::command::environment::{Caller, with_trace};
-use crate::command::follow::{Ending, Listener, follow};
+use crate::command::follow::{Ending, Listener, ShellExit, follow};
 use crate::command::limits::CommandLimits;
 use crate::denied;
 use crate::process::{CommandNamespaces, Exit, ProcessLimits, Running, not_run};
@@ -157,6 +157,16 @@ fn limited(text: &str, reached: &LimitUse) -> ToolOutput {
     with_limit(ToolOutput::error(shown), reached)
 }
 
+/// Says why a command was still running although its shell had ended.
+fn still_writing(shell: ShellExit) -> String {
+    let seconds = (shell.after.as_secs_f64() * 10.0).round() / 10.0;
+    format!(
+        ". The shell exited with code {} after {seconds} seconds, but background processes it started kept writing \
+         output until the timeout.",
+        shell.code
+    )
+}
+
 /// Says which signal has ended a command.
 pub(crate) fn with_signal(mut output: ToolOutput, signal: &str) -> ToolOutput {
     output.details.get_or_insert_with(|| json!({}))["signal"] = json!(signal);
@@ -230,8 +240,9 @@ impl<'a> Progress<'a> {
                     None => Err(text),
                 };
             }
-            Ending::TimedOut => {
-                format!("Command timed out after {} seconds", timeout.unwrap_or_default().as_secs_f64())
+            Ending::TimedOut { shell } => {
+                let text = format!("Command timed out after {} seconds", timeout.unwrap_or_default().as_secs_f64());
+                text + &shell.map(still_writing).unwrap_or_default()
             }
             Ending::Cancelled => "Command aborted".to_owned(),
             Ending::Limited(reached) => return Ok(limited(&self.complete().annotated(), &reached)),

@@ -135,7 +135,7 @@ impl<'a, F: FnMut(&str) -> bool> Transcript<'a, F> {
         UserBash {
             exit_code: match ending {
                 Ending::Exited(exit) => Some(exit.code()),
-                Ending::TimedOut | Ending::Cancelled | Ending::Limited(_) => None,
+                Ending::TimedOut { .. } | Ending::Cancelled | Ending::Limited(_) => None,
             },
             cancelled: ending == Ending::Cancelled,
             truncated: captured.truncation.is_some(),

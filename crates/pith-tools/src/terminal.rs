@@ -126,7 +126,7 @@ fn finish(workbench: &Workbench, ran: InTerminal, timeout: Option<Duration>, con
     let ending = match ran.end {
         TerminalEnd::Exited(code) => Ending::Exited(Exit::Code(code)),
         TerminalEnd::Stopped if context.cancel.is_cancelled() => Ending::Cancelled,
-        TerminalEnd::Stopped => Ending::TimedOut,
+        TerminalEnd::Stopped => Ending::TimedOut { shell: None },
         TerminalEnd::Signalled(signal) => {
             let text = progress.failed(&format!("Command was ended by {signal}"));
             return Ok(with_signal(denied::failed(text), &signal));

@@ -55,6 +55,24 @@ fn unusable_timeouts_are_refused() {
 }
 
 #[test]
+fn a_timeout_says_when_only_background_processes_were_left() {
+    run(async {
+        let bench = Bench::new();
+        // Three of them, so that one always has something to say.
+        let command = "for n in 1 2 3; do while :; do echo tick; done & done; exit 3";
+        let failed = bench.fails("bash", json!({"command": command, "timeout": 0.5})).await;
+        let (_, status) = failed.split_once("Command timed out after 0.5 seconds. ").expect(&failed);
+        let seconds = status.strip_prefix("The shell exited with code 3 after ");
+        let (seconds, rest) = seconds.and_then(|rest| rest.split_once(' ')).expect(status);
+        assert!(seconds.parse::<f64>().is_ok_and(|seconds| (0.0..=0.5).contains(&seconds)), "{seconds}");
+        let why = "seconds, but background processes it started kept writing output until the timeout.";
+        assert_eq!(rest, why);
+        let running = bench.fails("bash", json!({"command": "echo x; sleep 5 & wait", "timeout": 0.2})).await;
+        assert_eq!(running, "x\n\n\nCommand timed out after 0.2 seconds");
+    });
+}
+
+#[test]
 fn long_output_keeps_its_end_and_names_the_log() {
     run(async {
         let bench = Bench::new();

@@ -50,6 +50,10 @@ fn grep_finds_lines_in_order() {
             "c.txt:1: beta\ndeep/d.ts:1: const beta = 1",
         )
         .await;
+        check(&bench, "grep", json!({"pattern": "beta", "glob": "./sub/deep/*"}), "sub/deep/d.ts:1: const beta = 1")
+            .await;
+        let outside = json!({"pattern": "beta", "glob": "!./sub/**", "path": "./sub"});
+        check(&bench, "grep", outside, "No matches found").await;
         check(&bench, "grep", json!({"pattern": "beta", "glob": "ignored/**"}), "No matches found").await;
         check(&bench, "grep", json!({"pattern": "nothing-like-it"}), "No matches found").await;
     });
@@ -59,12 +63,19 @@ fn grep_finds_lines_in_order() {
 fn grep_has_limits_and_context() {
     run(async {
         let bench = tree();
-        let arguments = json!({"pattern": "beta", "context": 1, "limit": 1, "glob": "a.txt"});
-        let output = bench.call("grep", arguments.clone()).await;
+        let arguments = json!({"pattern": "beta", "context": 1, "limit": 1, "glob": "{a,sub/c}.txt"});
+        let output = bench.call("grep", arguments).await;
         let expected = "a.txt-1- alpha\na.txt:2: beta\na.txt-3- a.b\n\n\
             [1 matches limit reached. Use limit=2 for more, or refine pattern]";
         assert_eq!((common::text(&output).as_str(), output.details), (expected, Some(json!({"matchLimitReached": 1}))));
-        assert_eq!(bench.fails("grep", json!({"pattern": "x", "limit": 0})).await, "Invalid limit: must be at least 1");
+        for limit in [json!(0), json!(-3), json!(0.5)] {
+            assert_eq!(
+                bench.call("grep", json!({"pattern": "beta", "limit": limit})).await.details,
+                Some(json!({"matchLimitReached": 1})),
+                "{limit}"
+            );
+        }
+        check(&bench, "grep", json!({"pattern": "alpha", "limit": 1}), "a.txt:1: alpha").await;
         bench.file("long.txt", format!("needle{}\n", "x".repeat(600)));
         let output = bench.call("grep", json!({"pattern": "needle"})).await;
         let notice = "... [truncated]\n\n[Some lines truncated to 500 chars. Use read tool to see full lines]";
@@ -129,6 +140,13 @@ fn find_matches_names_and_paths() {
         check(&bench, "find", json!({"pattern": "*", "path": "sub"}), "c.txt\ndeep/\ndeep/d.ts").await;
         check(&bench, "find", json!({"pattern": "", "path": "sub"}), "c.txt\ndeep/\ndeep/d.ts").await;
         check(&bench, "find", json!({"pattern": "*.zip"}), "No files found matching pattern").await;
+        check(&bench, "find", json!({"pattern": "./sub/*.txt"}), "sub/c.txt").await;
+        check(&bench, "find", json!({"pattern": "././*.ts", "path": "./sub"}), "deep/d.ts").await;
+        check(&bench, "find", json!({"pattern": "*.ts", "limit": 1}), "sub/deep/d.ts").await;
+        assert_eq!(
+            bench.call("find", json!({"pattern": "*.txt", "limit": 0})).await.details,
+            Some(json!({"resultLimitReached": 1}))
+        );
         symlink("sub", bench.path("zlink")).unwrap();
         check(&bench, "find", json!({"pattern": "zl*"}), "zlink").await;
         let output = bench.call("find", json!({"pattern": "*.txt", "limit": 2})).await;
@@ -172,7 +190,14 @@ fn ls_shows_everything() {
         let path = |name: &str| bench.path(name).display().to_string();
         assert_eq!(bench.fails("ls", json!({"path": "none"})).await, format!("Path not found: {}", path("none")));
         assert_eq!(bench.fails("ls", json!({"path": "a.txt"})).await, format!("Not a directory: {}", path("a.txt")));
-        assert_eq!(bench.fails("ls", json!({"limit": 0})).await, "Invalid limit: must be at least 1");
+        assert_eq!(bench.call("ls", json!({"limit": 0})).await.details, Some(json!({"entryLimitReached": 1})));
+        check(
+            &bench,
+            "ls",
+            json!({"path": "sub", "limit": -2.5}),
+            "c.txt\n\n[1 entries limit reached. Use limit=2 for more]",
+        )
+        .await;
     });
 }
 

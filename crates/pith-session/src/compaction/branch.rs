@@ -48,7 +48,7 @@ impl BranchMaterial {
             NOTHING.to_owned()
         } else {
             let (first, further) = (self.instructions.clone(), self.instructions);
-            let instructions = Instructions { first, further, max_tokens: None };
+            let instructions = Instructions { first, further };
             let summary = summariser.fold(paragraphs, None, &instructions).await?;
             format!("{INTRODUCTION}{summary}{}", self.files.blocks())
         };

@@ -62,22 +62,15 @@ impl Material {
         let mut text = if history.is_empty() {
             self.previous.unwrap_or_else(|| NO_HISTORY.to_owned())
         } else {
-            let instructions = Instructions {
-                first: prompts::history(focus),
-                further: prompts::update(focus),
-                max_tokens: Some(summariser.budget.reserve * 8 / 10),
-            };
+            let instructions = Instructions { first: prompts::history(focus), further: prompts::update(focus) };
             summariser.fold(history, self.previous, &instructions).await?
         };
         let prefix = paragraphs(&self.turn_prefix);
         let prefix = if prefix.is_empty() {
             None
         } else {
-            let instructions = Instructions {
-                first: prompts::turn_prefix(focus),
-                further: prompts::turn_prefix_update(focus),
-                max_tokens: Some(summariser.budget.reserve / 2),
-            };
+            let instructions =
+                Instructions { first: prompts::turn_prefix(focus), further: prompts::turn_prefix_update(focus) };
             Some(summariser.fold(prefix, None, &instructions).await?)
         };
         if prefix.is_some() || self.request.is_some() {

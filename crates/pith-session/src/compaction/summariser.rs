@@ -25,7 +25,7 @@ pub(crate) struct Summariser {
     pub client: Arc<dyn ModelClient>,
     pub model: Arc<Model>,
     pub thinking: ThinkingLevel,
-    /// A summary may use part of the reserve of this window.
+    /// A piece leaves the reserve of this window free for the summary.
     pub budget: WindowBudget,
     pub retry: RetryPolicy,
     /// A routing id of its own, not the session's.
@@ -60,8 +60,6 @@ pub(crate) struct Instructions {
     pub first: String,
     /// For pieces that continue an earlier summary.
     pub further: String,
-    /// The wanted length of the summary; `None` if only the model limits it.
-    pub max_tokens: Option<u64>,
 }
 
 /// Why one request gave no summary.
@@ -81,8 +79,7 @@ impl Summariser {
         previous: Option<String>,
         instructions: &Instructions,
     ) -> Result<String, SummaryFailure> {
-        let max_tokens = instructions.max_tokens.map(|wanted| self.max_tokens(wanted));
-        let mut limit = self.piece_limit(max_tokens);
+        let mut limit = self.piece_limit();
         // An earlier summary gets a share of the room, but not all of it.
         let mut summary = previous.map(|text| shorten(&text, limit as u64 / 8, &|_| None));
         let room = |summary: &Option<String>, limit: usize| {
@@ -93,7 +90,7 @@ impl Summariser {
         while let Some(piece) = waiting.pop() {
             let wording = if summary.is_some() { &instructions.further } else { &instructions.first };
             let text = prompts::request(&piece, summary.as_deref(), wording);
-            match self.ask(text, max_tokens).await {
+            match self.ask(text).await {
                 Ok(answer) => summary = Some(answer),
                 Err(Refusal::Final(failure)) => return Err(failure),
                 Err(Refusal::TooLong(why)) => {
@@ -110,28 +107,20 @@ impl Summariser {
         Ok(summary.unwrap_or_default())
     }
 
-    fn max_tokens(&self, wanted: u64) -> u64 {
-        match self.model.max_tokens {
-            0 => wanted.max(1),
-            most => wanted.min(most).max(1),
-        }
-    }
-
-    /// How many bytes of text fit one request besides everything else in it.
-    fn piece_limit(&self, max_tokens: Option<u64>) -> usize {
+    /// How many bytes of text fit one request besides everything else in it, the answer among it.
+    fn piece_limit(&self) -> usize {
         let window = self.budget.window;
         if window == 0 {
             return usize::MAX;
         }
         const FIXED_TOKENS: u64 = 700;
-        let answer = max_tokens.unwrap_or(self.budget.reserve);
-        let free = window.saturating_sub(answer + FIXED_TOKENS + safety_tokens(window));
+        let free = window.saturating_sub(self.budget.reserve + FIXED_TOKENS + safety_tokens(window));
         // Three bytes a token instead of four: transcripts are denser than prose.
         usize::try_from(free * 3).unwrap_or(usize::MAX).max(LEAST_PIECE)
     }
 
     /// Sends one request, with retries as the settings say.
-    async fn ask(&mut self, text: String, max_tokens: Option<u64>) -> Result<String, Refusal> {
+    async fn ask(&mut self, text: String) -> Result<String, Refusal> {
         let mut retry = Retry::default();
         loop {
             tokio::select! {
@@ -139,7 +128,7 @@ impl Summariser {
                 () = self.cancel.cancelled() => {}
                 () = self.control.until_resumed() => {}
             }
-            let answer = self.answer(&text, max_tokens).await;
+            let answer = self.answer(&text).await;
             if self.cancel.is_cancelled() || answer.stop_reason == StopReason::Aborted {
                 if retry.end().is_some() {
                     self.tell(SummaryProgress::RetryFinished);
@@ -190,7 +179,7 @@ impl Summariser {
         }
     }
 
-    async fn answer(&self, text: &str, max_tokens: Option<u64>) -> AssistantMessage {
+    async fn answer(&self, text: &str) -> AssistantMessage {
         let call = LlmCall {
             model: self.model.clone(),
             system_prompt: prompts::SYSTEM.into(),
@@ -198,7 +187,8 @@ impl Summariser {
             tools: Arc::new([]),
             thinking: self.thinking,
             search_tool: None,
-            max_tokens,
+            // Only the model limits it: what it thinks counts too, and a summary that was cut off is none.
+            max_tokens: None,
             session_id: Some(self.session_id.clone()),
             cache: CacheRetention::None,
             block_images: true,

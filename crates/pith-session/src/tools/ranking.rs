@@ -7,9 +7,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use pith_agent::Tool;
+use pith_agent::{References, Tool};
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// More than the most that mentions can add, which is [`SATURATION`] + 1.
@@ -25,8 +26,24 @@ const STOP_WORDS: &[&str] = &[
     "this", "to", "with",
 ];
 
+/// Returns the tools that fit a query best.
+pub(super) fn rank(query: &str, tools: &[Arc<dyn Tool>], limit: usize) -> Vec<Arc<dyn Tool>> {
+    let documents: Vec<Document> = tools.iter().map(|tool| Document::of(&**tool)).collect();
+    let search = Search::new(query, &documents);
+    let mut fits: Vec<(Fit, &Arc<dyn Tool>)> =
+        documents.iter().map(|document| search.fit(document)).zip(tools).filter(|(fit, _)| fit.n_words > 0).collect();
+    // A stable sort: equal tools stay in the order of their servers.
+    fits.sort_by(|(one, _), (other, _)| {
+        let order = (other.is_named, other.n_words).cmp(&(one.is_named, one.n_words));
+        order.then(other.score.total_cmp(&one.score))
+    });
+    fits.into_iter().take(limit).map(|(_, tool)| tool.clone()).collect()
+}
+
 /// What is searched of a tool.
 struct Document {
+    /// Its whole name, as [`normal_name`] writes it.
+    full_name: String,
     /// The words of its whole name, the server's among them.
     name: HashSet<String>,
     /// The words of its name on the server.
@@ -37,67 +54,26 @@ struct Document {
     server: HashSet<String>,
 }
 
-struct Fit<'a> {
-    tool: &'a Arc<dyn Tool>,
-    is_named: bool,
-    /// How many of the words it has.
-    n_words: usize,
-    score: f64,
-}
-
-/// Returns the tools that fit a query best.
-pub(super) fn rank(query: &str, tools: &[Arc<dyn Tool>], limit: usize) -> Vec<Arc<dyn Tool>> {
-    let wanted: HashSet<String> = words(query).into_iter().collect();
-    let documents: Vec<Document> = tools.iter().map(|tool| Document::of(&**tool)).collect();
-    let n_words: usize = documents.iter().map(|document| document.n_words).sum();
-    let mean_length = (n_words as f64 / documents.len().max(1) as f64).max(1.0);
-    let rarity = |word: &String| {
-        let n_with = documents.iter().filter(|document| document.has(word)).count() as f64;
-        (word.clone(), ((documents.len() as f64 - n_with + 0.5) / (n_with + 0.5)).ln_1p())
-    };
-    let rarities: HashMap<String, f64> = wanted.iter().map(rarity).collect();
-    let name = normal_name(query);
-    let fit = |(document, tool): (&Document, &'_ Arc<dyn Tool>)| {
-        let full = normal_name(&tool.spec().name);
-        let is_named = full == name || full.strip_suffix(&name).is_some_and(|server| server.ends_with("__"));
-        (document.score(&rarities, mean_length), is_named)
-    };
-    let mut fits: Vec<Fit<'_>> = documents
-        .iter()
-        .zip(tools)
-        .map(|pair| {
-            let ((score, n_words), is_named) = fit(pair);
-            Fit { tool: pair.1, is_named, n_words, score }
-        })
-        .filter(|fit| fit.n_words > 0)
-        .collect();
-    // A stable sort: equal tools stay in the order of their servers.
-    fits.sort_by(|one, other| {
-        let order = (other.is_named, other.n_words).cmp(&(one.is_named, one.n_words));
-        order.then(other.score.total_cmp(&one.score))
-    });
-    fits.into_iter().take(limit).map(|fit| fit.tool.clone()).collect()
-}
-
 impl Document {
     fn of(tool: &dyn Tool) -> Self {
         let spec = tool.spec();
-        let own_name = spec.name.rsplit("__").next().unwrap_or(&spec.name);
-        let mut text = format!("{} {}", tool.label(), spec.description);
-        describe(&spec.parameters, &spec.parameters, &mut HashSet::new(), &mut text);
-        let mut counts = HashMap::new();
-        let text = words(&text);
-        let n_words = text.len();
-        text.into_iter().for_each(|word| *counts.entry(word).or_default() += 1);
+        let own_name = spec.name.rsplit("__").next().unwrap_or_default();
+        let mut texts = vec![&*spec.description];
+        // Without a label of its own, a tool answers with its name.
+        texts.extend(Some(tool.label()).filter(|label| *label != &*spec.name));
+        texts.extend(described(&spec.parameters));
+        let mut text = HashMap::new();
+        texts.into_iter().flat_map(words).for_each(|word| *text.entry(word).or_default() += 1);
         let server = tool.origin().map(|origin| {
             let about = [origin.server, origin.about.unwrap_or_default()];
             about.into_iter().chain(origin.keywords.iter().map(String::as_str)).flat_map(words).collect()
         });
         Document {
+            full_name: normal_name(&spec.name),
             name: words(&spec.name).into_iter().collect(),
             own_name: words(own_name).into_iter().collect(),
-            text: counts,
-            n_words,
+            n_words: text.values().sum(),
+            text,
             server: server.unwrap_or_default(),
         }
     }
@@ -105,52 +81,92 @@ impl Document {
     fn has(&self, word: &str) -> bool {
         self.name.contains(word) || self.text.contains_key(word) || self.server.contains(word)
     }
+}
 
-    /// Returns what the words are worth here, and how many of them there are.
-    fn score(&self, rarities: &HashMap<String, f64>, mean_length: f64) -> (f64, usize) {
-        let length = LENGTH_WEIGHT.mul_add(self.n_words as f64 / mean_length, 1.0 - LENGTH_WEIGHT);
-        let of_word = |word: &String| {
-            let n_times = self.text.get(word).copied().unwrap_or(0) as f64;
+/// What is searched for.
+struct Search {
+    name: String,
+    /// Each word with how rare it is among the tools, in the order of the query.
+    words: Vec<(String, f64)>,
+    mean_length: f64,
+}
+
+/// How well a tool fits.
+struct Fit {
+    is_named: bool,
+    /// How many of the words it has.
+    n_words: usize,
+    score: f64,
+}
+
+impl Search {
+    fn new(query: &str, documents: &[Document]) -> Self {
+        let mut wanted = words(query);
+        let mut seen = HashSet::new();
+        wanted.retain(|word| seen.insert(word.clone()));
+        let n_documents = documents.len() as f64;
+        let with_rarity = |word: String| {
+            let n_with = documents.iter().filter(|document| document.has(&word)).count() as f64;
+            (word, ((n_documents - n_with + 0.5) / (n_with + 0.5)).ln_1p())
+        };
+        let n_words: usize = documents.iter().map(|document| document.n_words).sum();
+        Search {
+            name: normal_name(query),
+            words: wanted.into_iter().map(with_rarity).collect(),
+            mean_length: (n_words as f64 / n_documents.max(1.0)).max(1.0),
+        }
+    }
+
+    fn fit(&self, document: &Document) -> Fit {
+        let length = LENGTH_WEIGHT.mul_add(document.n_words as f64 / self.mean_length, 1.0 - LENGTH_WEIGHT);
+        let weight = |word: &str| {
+            let n_times = document.text.get(word).copied().unwrap_or(0) as f64;
             let mentions = n_times * (SATURATION + 1.0) / SATURATION.mul_add(length, n_times);
-            let name = if self.name.contains(word) { NAME_WEIGHT } else { 0.0 };
-            let server = if self.server.contains(word) { SERVER_WEIGHT } else { 0.0 };
+            let name = if document.name.contains(word) { NAME_WEIGHT } else { 0.0 };
+            let server = if document.server.contains(word) { SERVER_WEIGHT } else { 0.0 };
             mentions + name + server
         };
-        let mut score: f64 = rarities.iter().map(|(word, rarity)| rarity * of_word(word)).sum();
-        if !self.own_name.is_empty() && self.own_name.iter().all(|word| rarities.contains_key(word)) {
+        let mut score: f64 = self.words.iter().map(|(word, rarity)| rarity * weight(word)).sum();
+        let is_wanted = |part: &String| self.words.iter().any(|(word, _)| word == part);
+        if !document.own_name.is_empty() && document.own_name.iter().all(is_wanted) {
             // The tool itself is named among the words.
-            score += rarities.values().sum::<f64>();
+            score += self.words.iter().map(|(_, rarity)| rarity).sum::<f64>();
         }
-        (score, rarities.keys().filter(|word| self.has(word)).count())
+        let before = document.full_name.strip_suffix(&self.name);
+        Fit {
+            is_named: before.is_some_and(|before| before.is_empty() || before.ends_with("__")),
+            n_words: self.words.iter().filter(|(word, _)| document.has(word)).count(),
+            score,
+        }
     }
 }
 
-/// Collects descriptions and names of properties, also behind references within the schema; each of those once.
-fn describe<'a>(schema: &'a Value, root: &'a Value, seen: &mut HashSet<&'a str>, text: &mut String) {
-    let Value::Object(schema) = schema else { return };
-    let mut add = |word: &str| {
-        text.push(' ');
-        text.push_str(word);
-    };
-    if let Some(Value::String(description)) = schema.get("description") {
-        add(description);
+/// Returns descriptions and names of properties, also behind references; what several refer to, once.
+fn described(schema: &Value) -> Vec<&str> {
+    let references = References::of(schema);
+    let mut texts = Vec::new();
+    let mut targets = HashSet::from([std::ptr::from_ref(schema)]);
+    let mut waiting = vec![schema];
+    while let Some(part) = waiting.pop() {
+        let Value::Object(keywords) = part else { continue };
+        texts.extend(keywords.get("description").and_then(Value::as_str));
+        for (name, property) in keywords.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            texts.push(name);
+            waiting.push(property);
+        }
+        waiting.extend(keywords.get("items"));
+        let variants = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| keywords.get(key)?.as_array());
+        waiting.extend(variants.flatten());
+        if let Some(reference) = keywords.get("$ref").and_then(Value::as_str) {
+            waiting.extend(references.targets(reference).into_iter().filter(|target| targets.insert(*target)));
+        }
     }
-    let properties = schema.get("properties").and_then(Value::as_object);
-    properties.into_iter().flatten().for_each(|(name, _)| add(name));
-    if let Some(reference) = schema.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix('#'))
-        && let Some(target) = root.pointer(reference).filter(|_| seen.insert(reference))
-    {
-        describe(target, root, seen, text);
-    }
-    let below = properties.into_iter().flat_map(|properties| properties.values()).chain(schema.get("items"));
-    let variants = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| schema.get(key)?.as_array()).flatten();
-    below.chain(variants).for_each(|part| describe(part, root, seen, text));
+    texts
 }
 
 /// Returns a name as programs write it: `dev-radius` and `Dev Radius` are `dev_radius`.
 fn normal_name(name: &str) -> String {
-    let normal = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
-    name.trim().nfc().map(normal).collect()
+    name.trim().nfc().flat_map(char::to_lowercase).map(|c| if c.is_alphanumeric() { c } else { '_' }).collect()
 }
 
 /// The words of a text in lower case and in the singular, without those that say nothing. `createIssue` and
@@ -166,24 +182,22 @@ fn words(text: &str) -> Vec<String> {
         if begins || (letter.is_uppercase() && before.is_uppercase() && next_is_lower) {
             spaced.push(' ');
         }
-        // Unicode counts `_` as a letter.
-        spaced.extend(if letter == '_' { ' ' } else { letter }.to_lowercase());
+        // Unicode keeps `package.json` and `don't` together; a search for one of the parts finds them too.
+        let is_part = letter.is_alphanumeric() || is_combining_mark(letter);
+        spaced.extend(if is_part { letter } else { ' ' }.to_lowercase());
         before = letter;
     }
-    let words = spaced.unicode_words().filter(|word| !STOP_WORDS.contains(word));
-    words.map(singular).collect()
+    spaced.unicode_words().filter(|word| !STOP_WORDS.contains(word)).map(singular).collect()
 }
 
 fn singular(word: &str) -> String {
-    let is_plural = word.is_ascii() && word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
-    let stem = |n_letters: usize| &word[..word.len() - n_letters];
-    match word {
-        _ if !is_plural => word.to_owned(),
-        _ if word.len() == 4 => stem(1).to_owned(),
-        _ if word.ends_with("ies") => stem(3).to_owned() + "y",
-        _ if ["ches", "shes", "sses", "xes", "zes"].into_iter().any(|end| word.ends_with(end)) => stem(2).to_owned(),
-        _ => stem(1).to_owned(),
-    }
+    let n_extra = match word {
+        _ if !word.is_ascii() || word.len() < 4 || word.ends_with("ss") => 0,
+        _ if word.len() > 4 && word.ends_with("ies") => return format!("{}y", &word[..word.len() - 3]),
+        _ if word.len() > 4 && ["ches", "shes", "sses", "xes", "zes"].iter().any(|end| word.ends_with(end)) => 2,
+        _ => usize::from(word.ends_with('s')),
+    };
+    word[..word.len() - n_extra].to_owned()
 }
 
 #[cfg(test)]
@@ -267,6 +281,8 @@ mod tests {
             words("parseHTMLPage the boxes, queries and classes"),
             ["parse", "html", "page", "box", "query", "class"]
         );
+        assert_eq!(words("Reads package.json, doesn't it?"), ["read", "package", "json", "doesn", "t"]);
+        assert_eq!(words("caches dies yes bus"), ["cach", "die", "yes", "bus"]);
         assert_eq!(words("cafe\u{301}"), words("caf\u{e9}"));
         assert!(words("全文搜索工具").contains(&"搜".to_owned()));
     }

@@ -23,10 +23,20 @@ const READS_PER_TURN: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Ending {
     Exited(Exit),
-    TimedOut,
+    TimedOut {
+        /// What had ended before, if only children were still writing.
+        shell: Option<ShellExit>,
+    },
     Cancelled,
     /// It has passed a limit.
     Limited(LimitUse),
+}
+
+/// How and when the shell of a command ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ShellExit {
+    pub code: i32,
+    pub after: Duration,
 }
 
 /// Receives the output of a command.
@@ -68,9 +78,11 @@ pub(crate) async fn follow(
     let mut buffer = vec![0; BUFFER];
     let mut frozen = job.frozen();
     let mut n_bytes = 0;
+    let started = Instant::now();
+    let mut shell = None;
     // The time that a frozen command still has.
     let mut left: Option<Duration> = None;
-    let mut times_out = timeout.map(|timeout| Instant::now() + timeout);
+    let mut times_out = timeout.map(|timeout| started + timeout);
     let mut ending: Option<Ending> = None;
     let mut killed = false;
     let mut at_end = false;
@@ -95,7 +107,11 @@ pub(crate) async fn follow(
         match event {
             Event::Cancelled | Event::TimedOut => {
                 killed = true;
-                ending = Some(if matches!(event, Event::Cancelled) { Ending::Cancelled } else { Ending::TimedOut });
+                ending = Some(if matches!(event, Event::Cancelled) {
+                    Ending::Cancelled
+                } else {
+                    Ending::TimedOut { shell }
+                });
                 over = Some(Instant::now() + ABORT_GRACE + KILL_TIMEOUT);
                 job.end(ABORT_GRACE);
             }
@@ -106,6 +122,7 @@ pub(crate) async fn follow(
             Event::Frozen => times_out = times_out.or(left.take().map(|left| Instant::now() + left)),
             Event::Exited(outcome) => {
                 let exit = outcome?;
+                shell = Some(ShellExit { code: exit.code(), after: started.elapsed() });
                 let exceeded = job.exceeded().map(|exceeded| Ending::Limited(limits.of_exceeded(exceeded)));
                 ending = Some(exceeded.unwrap_or(Ending::Exited(exit)));
                 over = Some(Instant::now() + QUIET_PERIOD);

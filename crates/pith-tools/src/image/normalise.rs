@@ -16,6 +16,7 @@ use crate::truncate::size;
 /// Larger files are not decoded.
 pub(crate) const MAX_INPUT: usize = 50 << 20;
 const MAX_PIXELS: u64 = 100_000_000;
+/// The first one competes with PNG; the others are for pictures of which neither is small enough.
 const JPEG_QUALITIES: [u8; 5] = [80, 85, 70, 55, 40];
 
 const NOT_CONVERTIBLE: &str = "[Image omitted: could not be converted to a supported inline image format.]";
@@ -189,7 +190,7 @@ fn convert(kind: ImageKind, data: &[u8], image: &DynamicImage, rules: Rules) -> 
     Some(Normalised::Image { block, notes })
 }
 
-/// Scales down until an encoding is small enough.
+/// Scales down until an encoding is small enough: the smaller one of PNG and JPEG, or else a coarser JPEG.
 fn shrink(image: &DynamicImage, limits: Limits) -> Option<(Vec<u8>, ImageKind, (u32, u32))> {
     let (mut width, mut height) = fitted(image.dimensions(), limits);
     loop {
@@ -197,9 +198,11 @@ fn shrink(image: &DynamicImage, limits: Limits) -> Option<(Vec<u8>, ImageKind, (
             (image.dimensions() != (width, height)).then(|| image.resize_exact(width, height, FilterType::Lanczos3));
         let candidate = scaled.as_ref().unwrap_or(image);
         let png = encoded_png(candidate).map(|png| (png, ImageKind::Png));
-        let flat = std::cell::LazyCell::new(|| flattened(candidate));
-        let jpegs = JPEG_QUALITIES.iter().filter_map(|quality| Some((encoded_jpeg(&flat, *quality)?, ImageKind::Jpeg)));
-        let first = png.into_iter().chain(jpegs).find(|(bytes, _)| base64_size(bytes.len()) < limits.base64_bytes);
+        let flat = flattened(candidate);
+        let mut jpegs =
+            JPEG_QUALITIES.iter().filter_map(|quality| Some((encoded_jpeg(&flat, *quality)?, ImageKind::Jpeg)));
+        let smaller = png.into_iter().chain(jpegs.next()).min_by_key(|(bytes, _)| bytes.len());
+        let first = smaller.into_iter().chain(jpegs).find(|(bytes, _)| base64_size(bytes.len()) < limits.base64_bytes);
         if let Some((bytes, kind)) = first {
             return Some((bytes, kind, (width, height)));
         }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::SearchTool;
 use super::listing::Listing;
-use super::walk::{Ignoring, walk};
+use super::walk::{Ignoring, from_here, walk};
 use crate::arguments::Arguments;
 use crate::paths::relative;
 use crate::tool::{Outcome, check_aborted, spec};
@@ -30,7 +30,7 @@ pub fn tool(workbench: Arc<Workbench>) -> SearchTool {
 }
 
 fn find(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken) -> Outcome {
-    let limit = arguments.limit("limit")?.unwrap_or(DEFAULT_LIMIT);
+    let limit = arguments.count("limit", 1)?.unwrap_or(DEFAULT_LIMIT);
     let pattern = Pattern::new(arguments.text("pattern")?)?;
     let root = workbench.base.resolve(arguments.optional_text("path")?.unwrap_or("."));
     workbench.confinement.admit(&root, "access")?;
@@ -48,15 +48,15 @@ fn find(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken
         if entry.depth() == 0 || !pattern.matches(&entry) {
             continue;
         }
-        let suffix = if entry.file_type().is_some_and(|kind| kind.is_dir()) { "/" } else { "" };
-        listing.push(&format!("{}{suffix}", relative(entry.path(), &root)));
-        left -= 1;
         if left == 0 {
             let more = limit.saturating_mul(2);
             let notice = format!("{limit} results limit reached. Use limit={more} for more, or refine pattern");
             listing.notice(notice, "resultLimitReached", limit);
             break;
         }
+        left -= 1;
+        let suffix = if entry.file_type().is_some_and(|kind| kind.is_dir()) { "/" } else { "" };
+        listing.push(&format!("{}{suffix}", relative(entry.path(), &root)));
     }
     if listing.is_empty() {
         return Ok(ToolOutput::text("No files found matching pattern"));
@@ -73,7 +73,7 @@ struct Pattern {
 impl Pattern {
     fn new(pattern: &str) -> Result<Self, String> {
         // An empty pattern matches everything, as in fd.
-        let pattern = if pattern.is_empty() { "*" } else { pattern };
+        let pattern = Some(from_here(pattern)).filter(|pattern| !pattern.is_empty()).unwrap_or("*");
         let whole_path = pattern.contains('/');
         let anchored = !whole_path || pattern.starts_with('/') || pattern.starts_with("**/");
         let glob = if anchored { pattern.to_owned() } else { format!("**/{pattern}") };

@@ -33,7 +33,7 @@ pub fn tool(workbench: Arc<Workbench>) -> SearchTool {
 }
 
 fn grep(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken) -> Outcome {
-    let limit = arguments.limit("limit")?.unwrap_or(DEFAULT_LIMIT);
+    let limit = arguments.count("limit", 1)?.unwrap_or(DEFAULT_LIMIT);
     let context = arguments.count("context", 0)?.unwrap_or(0).min(MAX_CONTEXT);
     let matcher = matcher(arguments)?;
     let root = workbench.base.resolve(arguments.optional_text("path")?.unwrap_or("."));
@@ -74,7 +74,7 @@ fn search_directory(
             continue;
         }
         matches.search(&mut searcher, matcher, &relative(entry.path(), root), file, cancel);
-        if matches.left == 0 {
+        if matches.has_more {
             break;
         }
     }
@@ -93,17 +93,17 @@ fn matcher(arguments: &Arguments) -> Result<RegexMatcher, String> {
 }
 
 fn glob(arguments: &Arguments, root: &Path, cwd: &Path) -> Result<Option<Arc<Glob>>, String> {
-    let Some(glob) = arguments.optional_text("glob")?.filter(|glob| !glob.is_empty()) else { return Ok(None) };
+    let Some(glob) = arguments.optional_text("glob")? else { return Ok(None) };
     let bases = if root == cwd { vec![root] } else { vec![root, cwd] };
-    Glob::new(glob, &bases).map(|glob| Some(Arc::new(glob))).map_err(|error| format!("rg: {error}"))
+    Glob::new(glob, &bases).map(|glob| glob.map(Arc::new)).map_err(|error| format!("rg: {error}"))
 }
 
 fn render(matches: Matches, limit: usize) -> ToolOutput {
-    let Matches { mut listing, left, cut_lines, .. } = matches;
+    let Matches { mut listing, has_more, cut_lines, .. } = matches;
     if listing.is_empty() {
         return ToolOutput::text("No matches found");
     }
-    if left == 0 {
+    if has_more {
         let more = limit.saturating_mul(2);
         let notice = format!("{limit} matches limit reached. Use limit={more} for more, or refine pattern");
         listing.notice(notice, "matchLimitReached", limit);

@@ -23,7 +23,7 @@ pub fn tool(workbench: Arc<Workbench>) -> SearchTool {
 }
 
 fn ls(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken) -> Outcome {
-    let limit = arguments.limit("limit")?.unwrap_or(DEFAULT_LIMIT);
+    let limit = arguments.count("limit", 1)?.unwrap_or(DEFAULT_LIMIT);
     let path = workbench.base.resolve(arguments.optional_text("path")?.unwrap_or("."));
     workbench.confinement.admit(&path, "access")?;
     let metadata = path.metadata().map_err(|_| format!("Path not found: {}", path.display()))?;

@@ -20,7 +20,9 @@ const HEAP: usize = 64 << 20;
 /// All matches so far.
 pub(super) struct Matches {
     pub listing: Listing,
-    pub left: usize,
+    /// Whether there was a match beyond the limit.
+    pub has_more: bool,
+    left: usize,
     pub cut_lines: bool,
     context: usize,
     secrets: Option<Arc<Secrets>>,
@@ -30,7 +32,7 @@ impl Matches {
     /// Makes room for `limit` matches, each with `context` lines around it. Secrets are hidden in lines that are cut: the
     /// beginning of one would not be found later.
     pub fn new(limit: usize, context: usize, secrets: Option<Arc<Secrets>>) -> Self {
-        Matches { listing: Listing::default(), left: limit, cut_lines: false, context, secrets }
+        Matches { listing: Listing::default(), has_more: false, left: limit, cut_lines: false, context, secrets }
     }
 
     /// Searches a file that is shown as `name`. Files that cannot be read have no matches.
@@ -49,6 +51,7 @@ impl Matches {
             return;
         }
         self.left = found.left;
+        self.has_more |= found.has_more;
         for line in found.lines {
             self.cut_lines |= line.is_cut;
             let mark = if line.is_match { ':' } else { '-' };
@@ -99,9 +102,10 @@ impl Read for Interruptible<'_> {
 struct FileMatches {
     lines: Vec<FoundLine>,
     left: usize,
+    has_more: bool,
     context: usize,
-    last_match: u64,
-    is_terminated: bool,
+    /// The line of the last match that is shown.
+    last_match: Option<u64>,
     is_binary: bool,
     secrets: Option<Arc<Secrets>>,
 }
@@ -114,20 +118,21 @@ struct FoundLine {
 }
 
 impl FileMatches {
-    /// Takes a line; returns false when no more are needed.
+    /// Takes a line; returns false when no more are needed. Beyond the limit only the context of the last match is
+    /// shown, but it takes another match to know that there was more.
     fn take(&mut self, number: u64, bytes: &[u8], is_match: bool) -> bool {
+        self.has_more |= is_match && self.left == 0;
         let is_match = is_match && self.left > 0;
         if is_match {
             self.left -= 1;
-            self.last_match = number;
-        } else if self.left == 0 && number > self.last_match + self.context as u64 {
-            return false;
+            self.last_match = Some(number);
         }
-        self.is_terminated = bytes.ends_with(b"\n");
-        let (text, is_cut) = shown(bytes.strip_suffix(b"\n").unwrap_or(bytes), self.secrets.as_deref());
-        self.lines.push(FoundLine { number, text, is_match, is_cut });
-        // Without context there is nothing to wait for after the last match.
-        self.left > 0 || self.context > 0
+        let last_shown = self.last_match.map_or(0, |line| line + self.context as u64);
+        if self.left > 0 || number <= last_shown {
+            let (text, is_cut) = shown(bytes, self.secrets.as_deref());
+            self.lines.push(FoundLine { number, text, is_match, is_cut });
+        }
+        !self.has_more || number < last_shown
     }
 }
 
@@ -144,21 +149,16 @@ impl Sink for FileMatches {
 
     fn finish(&mut self, _: &Searcher, finish: &SinkFinish) -> Result<(), io::Error> {
         self.is_binary = finish.binary_byte_offset().is_some();
-        // Lines are numbered as in `read`: a final newline opens one more, empty line.
-        if let Some(last) = self.lines.last().filter(|_| self.is_terminated)
-            && last.number < self.last_match + self.context as u64
-        {
-            self.lines.push(FoundLine { number: last.number + 1, text: String::new(), is_match: false, is_cut: false });
-        }
         Ok(())
     }
 }
 
-/// The text of a line as the model sees it, and whether it was cut.
+/// The text of a line without its ending, as the model sees it, and whether it was cut.
 fn shown(line: &[u8], secrets: Option<&Secrets>) -> (String, bool) {
-    let text = String::from_utf8_lossy(line).replace('\r', "");
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let text = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
     if text.char_indices().nth(MAX_CHARS).is_none() {
-        return (text, false);
+        return (text.into_owned(), false);
     }
     let text = secrets.map_or(Cow::Borrowed(&*text), |secrets| secrets.redact(&text));
     match text.char_indices().nth(MAX_CHARS) {
@@ -207,7 +207,8 @@ mod tests {
             9,
             &["f:1: beta", "f-2- x", "f:3: beta", "f-4- 1", "f-6- 3", "f:7: beta"],
         );
-        check("x\nbeta\n", 2, 9, &["f-1- x", "f:2: beta", "f-3- "]);
+        check("x\nbeta\n", 2, 9, &["f-1- x", "f:2: beta"]);
+        check("beta\n\n", 2, 9, &["f:1: beta", "f-2- "]);
     }
 
     #[test]
@@ -219,8 +220,28 @@ mod tests {
     }
 
     #[test]
+    fn there_is_more_only_after_another_match() {
+        let matcher = RegexMatcherBuilder::new().line_terminator(Some(b'\n')).build("beta").unwrap();
+        let mut matches = Matches::new(2, 1, None);
+        let mut search = |contents: &str| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(contents.as_bytes()).unwrap();
+            std::io::Seek::rewind(&mut file).unwrap();
+            matches.search(&mut searcher(1, Binary::Skip), &matcher, "f", file, &CancellationToken::new());
+            matches.has_more
+        };
+        assert!(!search("beta\nx\nbeta\ny\nz\n"), "two of two");
+        assert!(!search("x\ny\n"), "none");
+        assert!(search("x\nbeta\ny\n"), "a third, in another file");
+        let output = matches.listing.finish(None);
+        assert_eq!(output.content[0].as_text(), Some("f:1: beta\nf-2- x\nf:3: beta\nf-4- y"));
+    }
+
+    #[test]
     fn lines_are_made_presentable() {
         check("beta\r\n", 0, 9, &["f:1: beta"]);
+        check("beta\r", 0, 9, &["f:1: beta"]);
+        assert_eq!(shown(b"beta a\rmid\r\r\n", None), ("beta a\rmid\r".to_owned(), false));
         let long = search(format!("beta{}", "é".repeat(600)).as_bytes(), 0, 9, Binary::Skip);
         assert_eq!(long, [format!("f:1: beta{}... [truncated]", "é".repeat(496))]);
         assert_eq!(search(b"\xffbeta", 0, 9, Binary::Skip), ["f:1: \u{fffd}beta"]);

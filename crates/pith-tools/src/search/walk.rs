@@ -31,6 +31,11 @@ pub(super) fn walk(root: &Path, ignoring: Ignoring, glob: Option<Arc<Glob>>) -> 
     builder.build()
 }
 
+/// Returns a pattern without `./` at its beginning: the paths that it is compared with have none.
+pub(super) fn from_here(pattern: &str) -> &str {
+    pattern.trim_start_matches("./")
+}
+
 /// A `glob` argument: applied in addition to the ignore rules, so it never includes an ignored file.
 pub(super) struct Glob {
     /// Relative to the searched directory, and to the session's if that is another one.
@@ -39,15 +44,21 @@ pub(super) struct Glob {
 }
 
 impl Glob {
-    /// Compiles a glob; fails with the parser's message.
-    pub fn new(glob: &str, bases: &[&Path]) -> Result<Self, String> {
+    /// Compiles a glob; fails with the parser's message. `None` if it names nothing.
+    pub fn new(glob: &str, bases: &[&Path]) -> Result<Option<Self>, String> {
+        let excludes = glob.starts_with('!');
+        let (mark, pattern) = glob.split_at(usize::from(excludes));
+        let pattern = from_here(pattern);
+        if pattern.is_empty() {
+            return Ok(None);
+        }
         let compile = |base: &&Path| {
             let mut builder = OverrideBuilder::new(base);
-            builder.add(glob)?;
+            builder.add(&format!("{mark}{pattern}"))?;
             builder.build()
         };
         let patterns = bases.iter().map(compile).collect::<Result<_, ignore::Error>>();
-        Ok(Glob { patterns: patterns.map_err(|error| error.to_string())?, excludes: glob.starts_with('!') })
+        Ok(Some(Glob { patterns: patterns.map_err(|error| error.to_string())?, excludes }))
     }
 
     /// Returns whether a file is to be searched.
@@ -67,7 +78,7 @@ mod tests {
     use std::fs;
 
     fn found(root: &Path, ignoring: Ignoring, glob: Option<&str>) -> Vec<String> {
-        let glob = glob.map(|glob| Arc::new(Glob::new(glob, &[root]).unwrap()));
+        let glob = glob.and_then(|glob| Glob::new(glob, &[root]).unwrap()).map(Arc::new);
         let walk = walk(root, ignoring, glob.clone()).flatten();
         walk.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
             .filter(|entry| glob.as_ref().is_none_or(|glob| glob.takes(entry.path())))
@@ -121,6 +132,12 @@ mod tests {
         check("*.md", &["a.md", "node/b.md"]);
         check("!node", &[".ignore", "a.md", "src/x/c.rs"]);
         check("src/**", &["src/x/c.rs"]);
+        check("./src/**", &["src/x/c.rs"]);
+        check("././*.md", &["a.md", "node/b.md"]);
+        check("!./node/**", &[".ignore", "a.md", "src/x/c.rs"]);
+        for nothing in ["", "!", "./", "!././"] {
+            check(nothing, &[".ignore", "a.md", "node/b.md", "src/x/c.rs"]);
+        }
         assert!(Glob::new("{a", &[dir.path()]).err().unwrap().contains("error parsing glob '{a'"));
     }
 }

@@ -59,6 +59,28 @@ fn a_large_image_is_scaled_to_fit() {
     check(1000, 1, (20, 1), "50.00");
 }
 
+/// What a camera sees: soft colours with some grain.
+fn photo(width: u32, height: u32) -> RgbaImage {
+    let mut grain = noise(width, height);
+    for (x, y, pixel) in grain.enumerate_pixels_mut() {
+        let [red, green, blue, _] = pixel.0.map(|value| value / 16);
+        pixel.0 = [(x / 2) as u8 + red, (y / 2) as u8 + green, 90 + blue, 255];
+    }
+    grain
+}
+
+#[test]
+fn a_scaled_image_takes_the_smaller_encoding() {
+    let rules = Rules { auto_resize: true, limits: Limits { width: 200, height: 200, ..Limits::default() } };
+    for format in [ImageFormat::Png, ImageFormat::Bmp] {
+        let normalised = normalise(&bytes(&photo(400, 300), format), rules);
+        assert_eq!((shown(&normalised).0, shown(&normalised).1), ((200, 150), "image/jpeg"), "{format:?}");
+        let lines = RgbaImage::from_fn(400, 300, |_, y| Rgba([0, if y % 8 == 0 { 0 } else { 255 }, 255, 255]));
+        let normalised = normalise(&bytes(&lines, format), rules);
+        assert_eq!((shown(&normalised).0, shown(&normalised).1), ((200, 150), "image/png"), "{format:?}");
+    }
+}
+
 #[test]
 fn too_many_bytes_lead_to_jpeg_then_to_fewer_pixels() {
     let rules = |base64_bytes| Rules { auto_resize: true, limits: Limits { width: 100, height: 100, base64_bytes } };
