@@ -1,7 +1,9 @@
-//! Confines the file tools to some directories (`tools.root`), if that is set.
+//! Which files the file tools may use at all: those in some directories (`tools.root`), if that is set, and never those of
+//! pith's own process.
 //!
 //! The check resolves the real path, with every symbolic link followed, and is repeated on the opened file, so that the
-//! file that was checked is the one that is read or written.
+//! file that was checked is the one that is read or written. File tools run in pith's process, so `/proc/self` has its
+//! environment and memory, with every key.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -35,19 +37,31 @@ impl Confinement {
 
     /// Refuses a path that leads outside. `call` names the operation in the message.
     pub fn admit(&self, path: &Path, call: &str) -> Result<(), String> {
-        match &self.roots {
-            None => Ok(()),
-            Some(roots) => check(roots, &real_path(path), path, call),
-        }
+        self.admitted(path, call).map(drop)
     }
 
     /// Refuses to change a path that leads outside, or that is protected.
     pub fn admit_change(&self, path: &Path, call: &str) -> Result<(), String> {
-        self.admit(path, call)?;
-        if self.policy.as_ref().is_some_and(|policy| policy.is_protected(&real_path(path))) {
+        let real = self.admitted(path, call)?;
+        if self.policy.as_ref().is_some_and(|policy| policy.is_protected(&real)) {
             return Err(denied::protected(call, path));
         }
         Ok(())
+    }
+
+    /// Returns where a path leads, if that may be used.
+    fn admitted(&self, path: &Path, call: &str) -> Result<PathBuf, String> {
+        let (real, leads_into_pith) = resolve(path);
+        if leads_into_pith {
+            return Err(of_pith(path, call));
+        }
+        self.check(&real, path, call)?;
+        Ok(real)
+    }
+
+    /// Whether a search leaves out an entry of a directory, given by its real path.
+    pub fn leaves_out(&self, entry: &Path) -> bool {
+        is_of_pith(entry)
     }
 
     /// Refuses a directory that turned out to be outside or protected after it was opened as `path`.
@@ -63,25 +77,53 @@ impl Confinement {
 
     /// Refuses a file that turned out to be outside after it was opened as `path`.
     pub fn admit_open(&self, file: impl AsFd, path: &Path, call: &str) -> Result<(), String> {
+        let real = path_of(file).unwrap_or_else(|| real_path(path));
+        if real.ancestors().any(is_of_pith) {
+            return Err(of_pith(path, call));
+        }
+        self.check(&real, path, call)
+    }
+
+    fn check(&self, real: &Path, path: &Path, call: &str) -> Result<(), String> {
         match &self.roots {
-            None => Ok(()),
-            Some(roots) => check(roots, &path_of(file).unwrap_or_else(|| real_path(path)), path, call),
+            Some(roots) if !roots.iter().any(|root| real.starts_with(root)) => {
+                Err(format!("EACCES: outside the directories allowed by tools.root, {call} '{}'", path.display()))
+            }
+            Some(_) | None => Ok(()),
         }
     }
 }
 
-fn check(roots: &[PathBuf], real: &Path, path: &Path, call: &str) -> Result<(), String> {
-    if roots.iter().any(|root| real.starts_with(root)) {
-        return Ok(());
-    }
-    Err(format!("EACCES: outside the directories allowed by tools.root, {call} '{}'", path.display()))
+fn of_pith(path: &Path, call: &str) -> String {
+    format!("EACCES: tools cannot look into pith's own process, {call} '{}'", path.display())
+}
+
+/// Whether a path, with links resolved, is the directory of pith's process or of one of its threads, in whichever `/proc`.
+#[cfg(target_os = "linux")]
+fn is_of_pith(real: &Path) -> bool {
+    let Some(name) = real.file_name().filter(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit)) else {
+        return false;
+    };
+    real.parent().is_some_and(|parent| parent.join("self/task").join(name).exists())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_of_pith(_real: &Path) -> bool {
+    false
 }
 
 /// Follows all symbolic links of a path, even if its last components do not exist yet.
 pub fn real_path(path: &Path) -> PathBuf {
+    resolve(path).0
+}
+
+/// Follows links, and says whether the way leads through the directory of pith's process: from there links lead to
+/// what pith has open, wherever that is.
+fn resolve(path: &Path) -> (PathBuf, bool) {
     const MAX_LINKS: usize = 40;
     let mut links = 0;
     let mut real = PathBuf::from("/");
+    let mut leads_into_pith = false;
     let mut pending: VecDeque<OsString> = names(path).collect();
     while let Some(name) = pending.pop_front() {
         if name == ".." {
@@ -100,10 +142,13 @@ pub fn real_path(path: &Path) -> PathBuf {
                 }
             }
             // Not a link, missing, or a loop that the later open will report.
-            Ok(_) | Err(_) => real = next,
+            Ok(_) | Err(_) => {
+                leads_into_pith |= is_of_pith(&next);
+                real = next;
+            }
         }
     }
-    real
+    (real, leads_into_pith)
 }
 
 fn names(path: &Path) -> impl Iterator<Item = OsString> {

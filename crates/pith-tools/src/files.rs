@@ -18,13 +18,33 @@ pub(crate) fn open_regular(path: &Path, confinement: &Confinement) -> Result<(Fi
     let on_path = |error: io::Error| os_error::on_path(&error, "access", path);
     // Checked before opening, because opening some devices has effects.
     check_regular(path.metadata().map_err(on_path)?.file_type(), path)?;
-    // A pipe that was put there meanwhile must not block.
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path).map_err(on_path)?;
-    confinement.admit_open(&file, path, "open")?;
+    let file = open_admitted(path, confinement)?;
     let metadata = file.metadata().map_err(on_path)?;
     check_regular(metadata.file_type(), path)?;
     Ok((file, metadata))
+}
+
+/// Opens what is there to be read, if it is inside the confinement.
+pub(crate) fn open_admitted(path: &Path, confinement: &Confinement) -> Result<File, String> {
+    let file = open(path).map_err(|error| os_error::on_path(&error, "access", path))?;
+    confinement.admit_open(&file, path, "open")?;
+    Ok(file)
+}
+
+/// Opens a file without waiting for the other end of a pipe that was put there meanwhile, and without following links of
+/// the kernel to what a process has open: it cannot be seen afterwards that one was on the way.
+fn open(path: &Path) -> io::Result<File> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, Mode, ResolveFlags, openat2};
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS) {
+            // Older kernels, and containers that keep new calls out.
+            Err(Errno::NOSYS | Errno::PERM) => {}
+            opened => return Ok(File::from(opened?)),
+        }
+    }
+    File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
 }
 
 /// What is in a file, for somebody who shows it.

@@ -344,8 +344,10 @@ impl Enforced {
 
     /// Keeps the variables that commands get.
     pub(crate) fn filter(&self, environment: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
-        let passed = |name: &OsString| name.to_str().is_some_and(|name| self.env.passes(name));
-        self.with_own(environment.into_iter().filter(|(name, _)| passed(name)).collect())
+        let passed = |(name, value): &(OsString, OsString)| {
+            name.to_str().is_some_and(|name| self.env.passes(name, &value.to_string_lossy()))
+        };
+        self.with_own(environment.into_iter().filter(passed).collect())
     }
 
     /// Adds where temporary files go, and where the proxy is if there is one.

@@ -43,7 +43,7 @@ fn find(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken
     }
     let mut listing = Listing::default();
     let mut left = limit;
-    for entry in walk(&root, Ignoring::LikeFind, None).flatten() {
+    for entry in walk(&root, Ignoring::LikeFind, None, &workbench.confinement).flatten() {
         check_aborted(cancel)?;
         if entry.depth() == 0 || !pattern.matches(&entry) {
             continue;

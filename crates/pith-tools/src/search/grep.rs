@@ -1,6 +1,5 @@
 //! The `grep` tool.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use super::SearchTool;
 use super::matches::{Binary, Matches, searcher};
 use super::walk::{Glob, Ignoring, walk};
 use crate::arguments::Arguments;
-use crate::files::open_regular;
+use crate::files::{open_admitted, open_regular};
 use crate::paths::relative;
 use crate::tool::{Outcome, check_aborted, spec};
 use crate::workbench::Workbench;
@@ -62,17 +61,14 @@ fn search_directory(
     cancel: &CancellationToken,
 ) -> Result<(), String> {
     let mut searcher = searcher(context, Binary::Skip);
-    for entry in walk(root, Ignoring::LikeGrep, glob.clone()).flatten() {
+    for entry in walk(root, Ignoring::LikeGrep, glob.clone(), &workbench.confinement).flatten() {
         check_aborted(cancel)?;
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
         if !is_file || glob.as_ref().is_some_and(|glob| !glob.takes(entry.path())) {
             continue;
         }
         // A file that cannot be opened, or that leads outside by now, has no matches.
-        let Ok(file) = File::open(entry.path()) else { continue };
-        if workbench.confinement.admit_open(&file, entry.path(), "open").is_err() {
-            continue;
-        }
+        let Ok(file) = open_admitted(entry.path(), &workbench.confinement) else { continue };
         matches.search(&mut searcher, matcher, &relative(entry.path(), root), file, cancel);
         if matches.has_more {
             break;

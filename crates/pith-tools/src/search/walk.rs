@@ -6,6 +6,8 @@ use std::sync::Arc;
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{Walk, WalkBuilder};
 
+use crate::confine::{Confinement, real_path};
+
 /// Which ignore files are applied.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ignoring {
@@ -15,18 +17,24 @@ pub(super) enum Ignoring {
     LikeFind,
 }
 
-/// Returns the entries below `root`, hidden ones included, without `.git` unless `root` is in it.
-pub(super) fn walk(root: &Path, ignoring: Ignoring, glob: Option<Arc<Glob>>) -> Walk {
+/// Returns the entries below `root`, hidden ones included, without `.git` unless `root` is in it, and without what file
+/// tools must not look into.
+pub(super) fn walk(root: &Path, ignoring: Ignoring, glob: Option<Arc<Glob>>, confinement: &Confinement) -> Walk {
     let mut builder = WalkBuilder::new(root);
     builder.hidden(false).sort_by_file_path(Path::cmp).add_custom_ignore_filename(".rgignore");
     if ignoring == Ignoring::LikeFind {
         let in_repository = root.ancestors().any(|directory| directory.join(".git").exists());
         builder.require_git(in_repository).add_custom_ignore_filename(".fdignore");
     }
+    let (confinement, named, real) = (confinement.clone(), root.to_owned(), real_path(root));
     builder.filter_entry(move |entry| {
+        let leaves_out = || {
+            let below = entry.path().strip_prefix(&named).unwrap_or(entry.path());
+            confinement.leaves_out(&real.join(below))
+        };
         let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
         let excluded = || is_dir && glob.as_ref().is_some_and(|glob| !glob.enters(entry.path()));
-        entry.depth() == 0 || (entry.file_name() != ".git" && !excluded())
+        entry.depth() == 0 || (entry.file_name() != ".git" && !excluded() && !leaves_out())
     });
     builder.build()
 }
@@ -79,7 +87,7 @@ mod tests {
 
     fn found(root: &Path, ignoring: Ignoring, glob: Option<&str>) -> Vec<String> {
         let glob = glob.and_then(|glob| Glob::new(glob, &[root]).unwrap()).map(Arc::new);
-        let walk = walk(root, ignoring, glob.clone()).flatten();
+        let walk = walk(root, ignoring, glob.clone(), &Confinement::default()).flatten();
         walk.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
             .filter(|entry| glob.as_ref().is_none_or(|glob| glob.takes(entry.path())))
             .map(|entry| crate::paths::relative(entry.path(), root))
