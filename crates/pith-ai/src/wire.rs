@@ -163,7 +163,7 @@ pub(crate) fn arguments_text(arguments: &serde_json::Map<String, Value>) -> Stri
 }
 
 #[cfg(test)]
-mod odd_streams;
+mod odd_stream_tests;
 
 #[cfg(test)]
 mod tests {

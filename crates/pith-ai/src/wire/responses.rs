@@ -1,5 +1,6 @@
 //! `openai-responses`: OpenAI's newer API and the servers that speak it.
 
+mod events;
 mod request;
 mod stream;
 

@@ -197,12 +197,13 @@ fn empty_prompts_are_sent() {
 
 #[test]
 fn repeated_ids_are_replaced() {
-    let same =
-        json!([{"functionCall":{"id":"x","name":"ls","args":{}}},{"functionCall":{"id":"x","name":"ls","args":null}}]);
-    let events = decode(&Google, &model("g"), &chunk(same, Some("STOP")), usize::MAX);
+    let call = |arguments: Value| json!({"functionCall":{"id":"x","name":"ls","args":arguments}});
+    // The second says the same as the first, so it is the same call.
+    let parts = json!([call(json!({})), call(Value::Null), call(json!({"path":"a"}))]);
+    let events = decode(&Google, &model("g"), &chunk(parts, Some("STOP")), usize::MAX);
     let Some(AssistantEvent::End(message)) = events.last() else { panic!("no end") };
     let ids: Vec<_> = message.tool_calls().map(|call| call.id.as_str()).collect();
-    assert_eq!(ids[0], "x");
+    assert_eq!((ids.len(), ids[0]), (2, "x"), "{ids:?}");
     assert!(ids[1].starts_with("ls_") && ids[1].ends_with("_2"), "{ids:?}");
 }
 

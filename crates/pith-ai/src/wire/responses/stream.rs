@@ -7,103 +7,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::events::{Counts, Event, Item, Response};
 use crate::assemble::MessageBuilder;
 use crate::failure::Fault;
 use crate::sse::SseEvent;
-use crate::wire::common::{Count, Loose};
+use crate::wire::common::Loose;
 use crate::wire::{Decoder, MAX_ERROR_CHARS, cut, parse};
-
-#[derive(Deserialize)]
-struct Event<'a> {
-    #[serde(rename = "type", borrow, default)]
-    kind: Cow<'a, str>,
-    #[serde(default)]
-    output_index: Count,
-    #[serde(borrow, default)]
-    item_id: Loose<'a>,
-    #[serde(borrow, default)]
-    delta: Loose<'a>,
-    #[serde(borrow, default)]
-    arguments: Loose<'a>,
-    #[serde(borrow, default)]
-    item: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    response: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    code: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    message: Loose<'a>,
-}
-
-/// The parts of an item that are looked at; a reasoning item is kept whole besides.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Item {
-    r#type: String,
-    id: String,
-    call_id: String,
-    name: String,
-    arguments: String,
-    phase: Option<String>,
-    summary: Option<Vec<Piece>>,
-    content: Option<Vec<Piece>>,
-    encrypted_content: Option<Value>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Piece {
-    text: String,
-    refusal: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Response {
-    id: String,
-    status: Option<String>,
-    incomplete_details: Option<Incomplete>,
-    error: Option<ErrorBody>,
-    usage: Option<Counts>,
-    service_tier: Option<String>,
-    output: Option<Vec<Value>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Incomplete {
-    reason: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ErrorBody {
-    code: Option<Value>,
-    message: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Counts {
-    input_tokens: Count,
-    output_tokens: Count,
-    total_tokens: Count,
-    input_tokens_details: Option<InputDetails>,
-    output_tokens_details: Option<OutputDetails>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct InputDetails {
-    cached_tokens: Count,
-    cache_write_tokens: Count,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct OutputDetails {
-    reasoning_tokens: Count,
-}
 
 /// State of one stream.
 #[derive(Default)]
@@ -377,12 +286,6 @@ impl Stream {
                 message.set_signature(place, item.to_string());
             }
         }
-    }
-}
-
-impl Item {
-    fn is_call(&self) -> bool {
-        self.r#type == "function_call"
     }
 }
 
