@@ -15,12 +15,9 @@
 
 use std::sync::Arc;
 
-use pith_agent::Opening;
 use pith_agent::trace::WorkSpan;
 use pith_ext::FromExtension;
-use pith_protocol::CustomMessage;
 use pith_protocol::commands::{Abort, AbortAndPrompt, Compact};
-use pith_store::InputId;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -29,7 +26,7 @@ use crate::compaction::{Compaction, Recovery};
 use crate::extensions::RunPrompt;
 use crate::navigation::Navigation;
 use crate::reply::{InputReply, Reply};
-use crate::run::{AcceptedPrompt, FromRun, Retry, Run};
+use crate::run::{AcceptedPrompt, FromRun, Retry, Run, RunStart};
 use crate::session::Session;
 
 /// What the session is doing.
@@ -98,22 +95,6 @@ pub(crate) enum AfterCompaction {
     Start(Box<RunStart>),
 }
 
-/// What a run begins with.
-pub(crate) struct RunStart {
-    pub opening: Opening,
-    /// What started it, if `before_agent_start` handlers are to see it.
-    pub prompted: Option<StartedBy>,
-    /// The store's record of the prompt, until its message is an entry.
-    pub input: Option<InputId>,
-}
-
-/// What starts a run.
-pub(crate) enum StartedBy {
-    Prompt(UserInput),
-    /// A message that an extension sent to start it.
-    Message(CustomMessage),
-}
-
 /// A command that is carried out once nothing runs any more.
 pub(crate) enum AfterSettled {
     Abort(Reply<Abort>),
@@ -123,13 +104,6 @@ pub(crate) enum AfterSettled {
     Replace,
     /// A message that an extension sent while handling `session_compact`. Unlike the others, it stops nothing.
     Request(FromExtension),
-}
-
-impl RunStart {
-    /// Starts a run without a prompt.
-    pub fn with(opening: Opening) -> Self {
-        RunStart { opening, prompted: None, input: None }
-    }
 }
 
 impl Activity {

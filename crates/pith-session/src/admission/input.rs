@@ -15,9 +15,10 @@ use tracing::debug;
 use super::place::{Busy, Placement, place};
 use super::queue::UserInput;
 use super::step::Step;
-use crate::activity::{AfterSettled, RunStart, StartedBy, Work};
+use crate::activity::{AfterSettled, Work};
 use crate::mcp::{McpInput, refused};
 use crate::reply::{InputReply, Reply};
+use crate::run::{RunStart, StartedBy};
 use crate::session::Session;
 
 /// The answer to a prompt during a requested compaction or branch summary.

@@ -11,9 +11,10 @@ use tracing::info;
 
 use super::context::estimate;
 use super::{Author, Compaction, Kept, Progress, Summary, SummaryFailure};
-use crate::activity::{AfterCompaction, RunStart, Work};
+use crate::activity::{AfterCompaction, Work};
 use crate::extensions::AbortGrace;
 use crate::jobs::{Job, JobEnd};
+use crate::run::RunStart;
 use crate::session::Session;
 
 const CANCELLED: &str = "Compaction cancelled";

@@ -33,8 +33,9 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
-use crate::activity::{AfterCompaction, AfterSettled, RunStart, Stage, Work};
+use crate::activity::{AfterCompaction, AfterSettled, Stage, Work};
 use crate::reply::Reply;
+use crate::run::RunStart;
 use crate::session::Session;
 pub(crate) use branch::BranchMaterial;
 pub(crate) use budget::WindowBudget;

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::activity::StartedBy;
 use crate::admission::UserInput;
+use crate::run::StartedBy;
 
 /// How long handlers are waited for, all together, once the run is being stopped.
 const ABORT_GRACE: Duration = Duration::from_millis(500);

@@ -13,9 +13,10 @@ use pith_protocol::{CustomMessage, Event, Message, StreamingBehavior};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::activity::{RunStart, StartedBy, Work};
+use crate::activity::Work;
 use crate::admission::{COMPACTING, InputSource, SlashNames, pictures};
 use crate::reply::{InputReply, Reply};
+use crate::run::{RunStart, StartedBy};
 use crate::session::Session;
 
 /// Extensions that wait until nothing runs.

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::activity::RunStart;
+use crate::run::RunStart;
 use crate::session::Session;
 pub(crate) use governor::Governor;
 pub(crate) use loops::RepeatAnswer;

@@ -13,10 +13,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use super::RetryDecision;
-use crate::activity::{RunStart, Stage, Work};
+use crate::activity::{Stage, Work};
 use crate::extensions::{AbortGrace, outcome};
 use crate::jobs::{Job, JobEnd};
 use crate::log::log_line;
+use crate::run::RunStart;
 use crate::session::Session;
 
 impl Session {

@@ -7,6 +7,7 @@ mod link;
 mod masking;
 mod request;
 mod retry;
+mod start;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -20,7 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info, info_span};
 
-use crate::activity::{RunStart, Stage, Work};
+use crate::activity::{Stage, Work};
 use crate::admission::Queued;
 use crate::compaction::Compaction;
 use crate::extensions::{Observer, Prompted};
@@ -31,6 +32,7 @@ pub(crate) use link::FromRun;
 use link::SessionLink;
 pub use retry::RetryPolicy;
 pub(crate) use retry::{Retry, RetryDecision};
+pub(crate) use start::{RunStart, StartedBy};
 
 /// How many messages a run may be ahead of the session.
 const BACKLOG: usize = 256;

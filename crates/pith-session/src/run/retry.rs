@@ -8,9 +8,10 @@ use pith_protocol::commands::AbortRetry;
 use pith_protocol::{AssistantMessage, Event, Message, StopReason};
 use tracing::warn;
 
-use crate::activity::{RunStart, Stage, Work};
+use crate::activity::{Stage, Work};
 use crate::jobs::{Job, JobEnd};
 use crate::reply::Reply;
+use crate::run::RunStart;
 use crate::session::Session;
 
 const CANCELLED: &str = "Retry cancelled";
