@@ -1,5 +1,6 @@
-//! Sign-in to servers at an address, with OAuth 2.1. The protocol is spoken here because rmcp's needs a second HTTP
-//! client; what is stored has the shape that pi gives it.
+//! Sign-in to servers at an address, with OAuth 2.1. The protocol is spoken here because rmcp's sign-in has no device
+//! flow, no pasted address and no fixed port, and would save a quarter of these lines for one more dependency. What is
+//! stored has the shape that pi gives it.
 
 mod callback;
 mod device;

@@ -1,6 +1,7 @@
 //! The turns of one session: one at a time, other prompts wait, all are answered.
 //!
-//! The loop waits for nothing but its events, so a cancel is served whatever the session and its extensions do.
+//! The loop waits for its events, and for room in the session's inbox when it passes one on: a cancel is served as long
+//! as the session reads.
 
 mod stages;
 
