@@ -88,7 +88,8 @@ const FAITHFUL_HOSTS: [&str; 9] = [
 ];
 
 impl Vendor {
-    fn of(model: &Model) -> Vendor {
+    /// Returns the vendor whose server a model is on.
+    pub(super) fn of(model: &Model) -> Vendor {
         let is_vendor = |(_, ids, hosts): &&(Vendor, &[&str], &[&str])| {
             ids.contains(&model.provider.as_str()) || hosts.iter().any(|host| is_host(model, host))
         };
