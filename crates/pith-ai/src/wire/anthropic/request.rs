@@ -121,6 +121,7 @@ pub(super) fn build(input: &RequestInput<'_>) -> Result<HttpRequest, Fault> {
     body.field("messages", &messages);
     body.field("max_tokens", &thinking.max_tokens);
     body.field("stream", &true);
+    let betas = betas(call, &thinking);
     body.optional("thinking", thinking.thinking);
     body.optional("output_config", thinking.effort.map(|effort| json!({"effort": effort})));
     body.optional("fallbacks", fallbacks(model));
@@ -129,7 +130,6 @@ pub(super) fn build(input: &RequestInput<'_>) -> Result<HttpRequest, Fault> {
     let url = if base.ends_with("/v1") { format!("{base}/messages") } else { format!("{base}/v1/messages") };
     let mut headers = headers(input, KeyStyle::Header("x-api-key"));
     headers.set("anthropic-version", VERSION);
-    let betas = betas(call, thinking.is_budgeted);
     if !betas.is_empty() {
         headers.set("anthropic-beta", &betas.join(","));
     }
@@ -140,13 +140,16 @@ pub(super) fn build(input: &RequestInput<'_>) -> Result<HttpRequest, Fault> {
     Ok(HttpRequest { url, headers, body: body.finish().into() })
 }
 
-fn betas(call: &LlmCall, is_budgeted: bool) -> Vec<&'static str> {
+fn betas(call: &LlmCall, thinking: &Thinking) -> Vec<&'static str> {
     let mut betas = Vec::new();
     if !call.tools.is_empty() && !flag(&call.model, "supportsEagerToolInputStreaming", true) {
         betas.push("fine-grained-tool-streaming-2025-05-14");
     }
-    if is_budgeted {
+    if thinking.is_budgeted {
         betas.push("interleaved-thinking-2025-05-14");
+    }
+    if thinking.thinking.as_ref().is_some_and(|thinking| thinking.get("block_binding").is_some()) {
+        betas.push("thinking-binding-controls-2026-08-01");
     }
     if fallbacks(&call.model).is_some() {
         betas.push("server-side-fallback-2026-07-01");
@@ -321,17 +324,17 @@ fn thinking(input: &RequestInput<'_>) -> Thinking {
     }
     let mapped = model.thinking_level_map.as_ref().and_then(|map| map.get(&level));
     let is_adaptive = flag(model, "forceAdaptiveThinking", false);
-    let display = (!input.refused.contains("display")).then_some("summarized");
     let disabled = || Thinking { thinking: Some(json!({"type": "disabled"})), ..plain };
     match level {
         // `null` says that this model cannot be told to stop.
         ThinkingLevel::Off if is_adaptive && mapped == Some(&None) => {
-            Thinking { thinking: None, effort: None, max_tokens, is_budgeted: false }
+            let thinking = binds_blocks(input).then(|| thinking_of("adaptive", input));
+            Thinking { thinking, effort: None, max_tokens, is_budgeted: false }
         }
         ThinkingLevel::Off => disabled(),
         _ if is_adaptive => {
             let effort = mapped.cloned().flatten().unwrap_or_else(|| effort(level).to_owned());
-            let thinking = with_display(json!({"type": "adaptive"}), display);
+            let thinking = thinking_of("adaptive", input);
             Thinking { thinking: Some(thinking), effort: Some(effort), max_tokens, is_budgeted: false }
         }
         _ => {
@@ -340,17 +343,28 @@ fn thinking(input: &RequestInput<'_>) -> Thinking {
             if budget < ANSWER_TOKENS {
                 return disabled();
             }
-            let thinking = with_display(json!({"type": "enabled", "budget_tokens": budget}), display);
+            let mut thinking = thinking_of("enabled", input);
+            thinking["budget_tokens"] = json!(budget);
             Thinking { thinking: Some(thinking), effort: None, max_tokens, is_budgeted: true }
         }
     }
 }
 
-fn with_display(mut thinking: Value, display: Option<&str>) -> Value {
-    if let Some(display) = display {
-        thinking["display"] = json!(display);
+fn thinking_of(kind: &str, input: &RequestInput<'_>) -> Value {
+    let mut thinking = json!({"type": kind});
+    if !input.refused.contains("display") {
+        thinking["display"] = json!("summarized");
+    }
+    if kind == "adaptive" && binds_blocks(input) {
+        // Otherwise a change of the tools or the prompt would make the server refuse all earlier thinking.
+        thinking["block_binding"] = json!({"prefix_mismatch_behavior": "drop_block"});
     }
     thinking
+}
+
+/// Whether the model checks that its thinking comes back behind the same beginning.
+fn binds_blocks(input: &RequestInput<'_>) -> bool {
+    flag(&input.call.model, "supportsMidConvoEffort", false) && !input.refused.contains("block_binding")
 }
 
 fn effort(level: ThinkingLevel) -> &'static str {

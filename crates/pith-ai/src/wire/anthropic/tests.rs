@@ -1,7 +1,9 @@
 use super::*;
 use crate::testing::{
-    call, example_stream, fixture, message, own, read_tool, request, second_turn, show, survive_every_cut, user,
+    call, example_stream, fixture, message, own, read_tool, request, request_without, second_turn, show,
+    survive_every_cut, user,
 };
+use crate::wire::Refused;
 use pith_protocol::{CacheRetention, ErrorKind, ModelCost, StopReason, ThinkingLevel, ToolSpec};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -226,6 +228,31 @@ fn thinking_follows_the_level() {
     mapped.thinking_level_map = Some([(ThinkingLevel::Off, None), (ThinkingLevel::Max, Some("max".into()))].into());
     assert_eq!(thinking(mapped.clone(), ThinkingLevel::Max), json!([thinks, {"effort":"max"}, 32000]));
     assert_eq!(thinking(mapped, ThinkingLevel::Off), json!([null, null, 32000]));
+}
+
+#[test]
+fn thinking_may_come_back_behind_another_prompt() {
+    let sent = |compat: Value, level, refused: &str| {
+        let mut model = with_compat(compat);
+        model.thinking_level_map = Some([(ThinkingLevel::Off, None)].into());
+        let mut call = call(model, vec![user("hi")]);
+        call.thinking = level;
+        let mut learned = Refused::default();
+        learned.learn(&Anthropic, format!("{{\"{refused}\":1}}").as_bytes(), 400, &format!("{refused}: unknown field"));
+        let (_, headers, body) = request_without(&Anthropic, &call, &learned);
+        (body["thinking"].clone(), headers.get("anthropic-beta").map(str::to_owned))
+    };
+    let beta = || Some("thinking-binding-controls-2026-08-01".to_owned());
+    let both = json!({"forceAdaptiveThinking":true,"supportsMidConvoEffort":true});
+    let bound =
+        json!({"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}});
+    assert_eq!(sent(both.clone(), ThinkingLevel::High, ""), (bound.clone(), beta()));
+    assert_eq!(sent(both.clone(), ThinkingLevel::Off, ""), (bound, beta()));
+    let plain = json!({"type":"adaptive","display":"summarized"});
+    assert_eq!(sent(both, ThinkingLevel::High, "block_binding"), (plain.clone(), None));
+    assert_eq!(sent(json!({"forceAdaptiveThinking":true}), ThinkingLevel::High, ""), (plain, None));
+    let budgeted = sent(json!({"supportsMidConvoEffort":true}), ThinkingLevel::High, "");
+    assert_eq!((&budgeted.0["type"], &budgeted.0["block_binding"]), (&json!("enabled"), &Value::Null));
 }
 
 #[test]
