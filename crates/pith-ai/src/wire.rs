@@ -167,6 +167,8 @@ pub(crate) fn arguments_text(arguments: &serde_json::Map<String, Value>) -> Stri
 mod odd_stream_tests;
 #[cfg(test)]
 mod stream_error_tests;
+#[cfg(test)]
+mod tool_result_tests;
 
 #[cfg(test)]
 mod tests {

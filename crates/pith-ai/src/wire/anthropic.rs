@@ -1,5 +1,6 @@
 //! `anthropic-messages`: Anthropic's own API and the servers that speak it.
 
+mod messages;
 mod request;
 mod stream;
 

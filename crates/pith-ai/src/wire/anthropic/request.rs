@@ -7,66 +7,17 @@ use pith_protocol::{CacheRetention, LlmCall, Model, ThinkingLevel, ToolSpec};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::messages::{Block, CacheControl, Kind, mark_last_user_turns, messages};
 use crate::failure::Fault;
 use crate::limits::{ANSWER_TOKENS, limit_with_budget, output_limit};
-use crate::prepare::{
-    CallResult, IdRule, Part, PrepareOptions, PreparedBlock, PreparedMessage, gather, is_blank, prepare, sanitise,
-    shorten,
-};
+use crate::prepare::{IdRule, PrepareOptions, PreparedMessage, prepare, sanitise, shorten};
 use crate::wire::body::Body;
 use crate::wire::common::{
-    KeyStyle, base_url, compat, flag, headers, is_host, is_openrouter, joined_text, session_id, strict_schema,
+    KeyStyle, base_url, compat, flag, headers, is_host, is_openrouter, session_id, strict_schema,
 };
 use crate::wire::{HttpRequest, Refused, RequestInput};
 
 const VERSION: &str = "2023-06-01";
-
-#[derive(Serialize)]
-struct Message<'a> {
-    role: &'static str,
-    content: Vec<Block<'a>>,
-}
-
-#[derive(Serialize)]
-struct Block<'a> {
-    #[serde(flatten)]
-    kind: Kind<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<CacheControl>,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Kind<'a> {
-    Text { text: Cow<'a, str> },
-    Image { source: Source<'a> },
-    Thinking { thinking: &'a str, signature: &'a str },
-    RedactedThinking { data: &'a str },
-    ToolUse { id: Cow<'a, str>, name: &'a str, input: &'a Map<String, Value> },
-    ToolResult { tool_use_id: Cow<'a, str>, content: Output<'a>, is_error: bool },
-    ToolReference { tool_name: &'a str },
-}
-
-#[derive(Serialize)]
-struct Source<'a> {
-    r#type: &'static str,
-    media_type: &'a str,
-    data: &'a str,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Output<'a> {
-    Text(String),
-    Blocks(Vec<Block<'a>>),
-}
-
-#[derive(Clone, Copy, Serialize)]
-struct CacheControl {
-    r#type: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ttl: Option<&'static str>,
-}
 
 #[derive(Serialize)]
 struct Tool<'a> {
@@ -172,16 +123,6 @@ fn cache_control(call: &LlmCall, refused: &Refused) -> Option<CacheControl> {
     Some(CacheControl { r#type: "ephemeral", ttl: is_long.then_some("1h") })
 }
 
-/// Sets the cache breakpoints of the messages. Marking two user turns lets a long tool loop hit the cache again
-/// after a branch or a retry.
-fn mark_last_user_turns(messages: &mut [Message<'_>], cache: Option<CacheControl>) {
-    for message in messages.iter_mut().rev().filter(|message| message.role == "user").take(2) {
-        if let Some(block) = message.content.last_mut() {
-            block.cache_control = cache;
-        }
-    }
-}
-
 /// Returns the tools that a result in the conversation refers to. The server takes their definitions from there, so that
 /// they do not stand before everything else, and a tool that is found leaves the cached prefix as it is.
 fn deferred<'a>(call: &'a LlmCall, refused: &Refused, turns: &[PreparedMessage<'_>]) -> HashSet<&'a str> {
@@ -196,84 +137,6 @@ fn deferred<'a>(call: &'a LlmCall, refused: &Refused, turns: &[PreparedMessage<'
     let deferred: HashSet<_> = call.tools.iter().map(|tool| &*tool.name).filter(|name| is_found(name)).collect();
     // The server refuses a request in which every tool is deferred.
     if deferred.len() < call.tools.len() { deferred } else { HashSet::new() }
-}
-
-fn messages<'a>(
-    turns: Vec<PreparedMessage<'a>>,
-    deferred: &HashSet<&str>,
-    allow_empty_signature: bool,
-) -> Vec<Message<'a>> {
-    let mut messages: Vec<Message<'_>> = Vec::with_capacity(turns.len());
-    let mut after_result = false;
-    for turn in turns {
-        let is_result = matches!(turn, PreparedMessage::Result(_));
-        let (role, mut content) = match turn {
-            PreparedMessage::User(parts) => ("user", gather(parts.len(), parts.into_iter().filter_map(part))),
-            PreparedMessage::Assistant(answer) => {
-                let (n_pieces, pieces) = (answer.pieces.len(), answer.pieces.into_iter());
-                ("assistant", gather(n_pieces, pieces.filter_map(|block| piece(block, allow_empty_signature))))
-            }
-            PreparedMessage::Result(result) => ("user", vec![tool_result(result, deferred)]),
-        };
-        // The results of one answer belong into one message.
-        match messages.last_mut() {
-            Some(last) if is_result && after_result => last.content.append(&mut content),
-            _ if content.is_empty() => {}
-            _ => messages.push(Message { role, content }),
-        }
-        after_result = is_result;
-    }
-    messages
-}
-
-fn block(kind: Kind<'_>) -> Block<'_> {
-    Block { kind, cache_control: None }
-}
-
-fn part(part: Part<'_>) -> Option<Block<'_>> {
-    match part {
-        Part::Text(text) if is_blank(&text) => None,
-        Part::Text(text) => Some(block(Kind::Text { text })),
-        Part::Image(image) => {
-            let source = Source { r#type: "base64", media_type: &image.mime_type, data: &image.data };
-            Some(block(Kind::Image { source }))
-        }
-    }
-}
-
-fn piece(piece: PreparedBlock<'_>, allow_empty_signature: bool) -> Option<Block<'_>> {
-    Some(block(match piece {
-        PreparedBlock::Text { text, .. } if is_blank(&text) => return None,
-        PreparedBlock::Text { text, .. } => Kind::Text { text },
-        PreparedBlock::Thinking { signature: Some(data), redacted: true, .. } => Kind::RedactedThinking { data },
-        PreparedBlock::Thinking { redacted: true, .. } => return None,
-        PreparedBlock::Thinking { text, signature: Some(signature), .. } => {
-            Kind::Thinking { thinking: text, signature }
-        }
-        PreparedBlock::Thinking { text, .. } if allow_empty_signature => {
-            Kind::Thinking { thinking: text, signature: "" }
-        }
-        PreparedBlock::Thinking { text, .. } => Kind::Text { text: Cow::Borrowed(text) },
-        PreparedBlock::Call { id, name, arguments, .. } => Kind::ToolUse { id, name, input: arguments },
-    }))
-}
-
-fn tool_result<'a>(result: CallResult<'a>, deferred: &HashSet<&str>) -> Block<'a> {
-    let references: Vec<_> = result.found.iter().filter(|name| deferred.contains(**name)).collect();
-    let has_images = result.parts.iter().any(|part| matches!(part, Part::Image(_)));
-    let content = if !references.is_empty() {
-        // The server puts the definitions here, which is what the text says, too.
-        Output::Blocks(references.into_iter().map(|tool_name| block(Kind::ToolReference { tool_name })).collect())
-    } else if has_images {
-        let mut blocks: Vec<_> = result.parts.into_iter().filter_map(part).collect();
-        if !blocks.iter().any(|block| matches!(block.kind, Kind::Text { .. })) {
-            blocks.insert(0, block(Kind::Text { text: Cow::Borrowed("(see attached image)") }));
-        }
-        Output::Blocks(blocks)
-    } else {
-        Output::Text(joined_text(&result.parts))
-    };
-    block(Kind::ToolResult { tool_use_id: result.id, content, is_error: result.is_error })
 }
 
 fn tools<'a>(

@@ -264,8 +264,8 @@ fn response<'a>(result: CallResult<'a>, traits: &Traits, images: &mut Vec<Part<'
     let mut shown = joined_text(&result.parts);
     let pictures = result.parts.into_iter().filter(|part| matches!(part, prepare::Part::Image(_))).map(part);
     let pictures: Vec<_> = pictures.collect();
-    if shown.is_empty() && !pictures.is_empty() {
-        shown = SEE_IMAGE.to_owned();
+    if prepare::is_blank(&shown) {
+        shown = if pictures.is_empty() { String::new() } else { SEE_IMAGE.to_owned() };
     }
     let parts = if traits.nests_images {
         pictures
