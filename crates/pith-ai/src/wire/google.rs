@@ -2,6 +2,7 @@
 
 mod payload;
 mod request;
+mod schema;
 mod stream;
 
 use pith_protocol::Model;

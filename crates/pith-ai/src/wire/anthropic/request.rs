@@ -11,6 +11,7 @@ use super::messages::{Block, CacheControl, Kind, mark_last_user_turns, messages}
 use crate::failure::Fault;
 use crate::limits::{ANSWER_TOKENS, limit_with_budget, output_limit};
 use crate::prepare::{IdRule, PrepareOptions, PreparedMessage, prepare, sanitise, shorten};
+use crate::schema;
 use crate::wire::body::Body;
 use crate::wire::common::{
     KeyStyle, base_url, compat, flag, headers, is_host, is_openrouter, session_id, strict_schema,
@@ -149,13 +150,13 @@ fn tools<'a>(
     let is_eager = flag(model, "supportsEagerToolInputStreaming", true) && !refused.contains("eager_input_streaming");
     let is_strict = flag(model, "supportsStrictTools", false) && !refused.contains("strict");
     let tool = |tool: &'a ToolSpec| {
-        let strict = strict_schema(tool, is_strict);
+        let strict = strict_schema(tool, is_strict).and_then(takes_strict);
         Tool {
             name: &tool.name,
             description: &tool.description,
             eager_input_streaming: is_eager.then_some(true),
             strict: strict.is_some().then_some(true),
-            input_schema: input_schema(strict.as_ref().unwrap_or(&tool.parameters)),
+            input_schema: strict.map_or_else(|| input_schema(&tool.parameters), complete),
             defer_loading: deferred.contains(&*tool.name).then_some(true),
             cache_control: None,
         }
@@ -169,9 +170,50 @@ fn tools<'a>(
     tools
 }
 
-/// Returns the schema with the three keys that the API demands.
+/// What strict sampling cannot keep to. One schema with any of it makes the server refuse the whole request.
+const NOT_STRICT: [&str; 11] = [
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "maxItems",
+    "uniqueItems",
+    "minContains",
+    "maxContains",
+    "minProperties",
+    "maxProperties",
+];
+
+/// The formats of texts that strict sampling knows.
+const FORMATS: [&str; 10] =
+    ["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"];
+
+/// Returns a strict schema if strict sampling can keep to it.
+fn takes_strict(mut schema: Value) -> Option<Map<String, Value>> {
+    let mut is_kept = true;
+    schema::walk(&mut schema, &mut |object| {
+        is_kept &= object.iter().all(|(keyword, value)| match keyword.as_str() {
+            "minItems" => *value == 0 || *value == 1,
+            "format" => value.as_str().is_some_and(|format| FORMATS.contains(&format)),
+            keyword => !NOT_STRICT.contains(&keyword),
+        });
+    });
+    match schema {
+        Value::Object(schema) if is_kept => Some(schema),
+        _ => None,
+    }
+}
+
+/// Returns the schema of an ordinary tool. The API refuses a choice at its root, so nothing else is sent from there.
 fn input_schema(parameters: &Value) -> Map<String, Value> {
-    let mut schema = parameters.as_object().cloned().unwrap_or_default();
+    let sent = ["type", "properties", "required", "$defs", "definitions"];
+    let member = |name: &str| Some((name.to_owned(), parameters.get(name)?.clone()));
+    complete(sent.into_iter().filter_map(member).collect())
+}
+
+/// Returns the schema with the three keys that the API demands.
+fn complete(mut schema: Map<String, Value>) -> Map<String, Value> {
     schema.insert("type".to_owned(), json!("object"));
     schema.entry("properties").or_insert_with(|| json!({}));
     schema.entry("required").or_insert_with(|| json!([]));

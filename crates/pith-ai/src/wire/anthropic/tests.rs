@@ -293,6 +293,56 @@ fn tools_follow_the_compat_keys() {
 }
 
 #[test]
+fn schemas_are_sent_in_the_form_the_server_takes() {
+    let sent = |parameters: Value, supports_strict: bool| {
+        let mut call = call(with_compat(json!({"supportsStrictTools":supports_strict})), vec![user("hi")]);
+        call.tools = Arc::from([ToolSpec { parameters: Arc::new(parameters), ..read_tool() }]);
+        let tool = body(&call)["tools"][0].clone();
+        (tool["strict"] == true, tool["input_schema"].clone())
+    };
+    let with = |property: Value| json!({"type":"object","properties":{"p":property},"required":["p"]});
+    // One such keyword, wherever it stands, and the server would refuse the request.
+    for (keyword, value) in [
+        ("minimum", json!(1)),
+        ("maximum", json!(1)),
+        ("exclusiveMinimum", json!(1)),
+        ("exclusiveMaximum", json!(1)),
+        ("multipleOf", json!(2)),
+        ("maxItems", json!(3)),
+        ("uniqueItems", json!(true)),
+        ("minContains", json!(1)),
+        ("maxContains", json!(1)),
+        ("minProperties", json!(1)),
+        ("maxProperties", json!(1)),
+        ("minItems", json!(2)),
+        ("format", json!("regex")),
+        ("format", json!(5)),
+    ] {
+        let mut property = json!({"type":"array"});
+        property[keyword] = value;
+        let deep = json!({"type":"array","items":property,"minItems":1});
+        for parameters in [with(property), with(deep)] {
+            assert_eq!(sent(parameters.clone(), true), (false, parameters));
+        }
+    }
+    for property in [json!({"type":"string","format":"date-time","minLength":3}), json!({"type":"array","minItems":0})]
+    {
+        assert!(sent(with(property), true).0);
+    }
+    assert!(sent(json!({"type":"object","properties":{"minimum":{"type":"string"}}}), true).0, "a name is no keyword");
+
+    // A choice at the root makes the server refuse the request; references need their definitions.
+    let odd = json!({"anyOf":[{"required":["a"]}],"oneOf":[],"additionalProperties":true,"title":"T","$schema":"s",
+        "properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"anyOf":[{"type":"string"}]}},"definitions":{}});
+    let plain = json!({"type":"object","properties":{"a":{"$ref":"#/$defs/x"}},"required":[],
+        "$defs":{"x":{"anyOf":[{"type":"string"}]}},"definitions":{}});
+    for supports_strict in [false, true] {
+        assert_eq!(sent(odd.clone(), supports_strict), (false, plain.clone()));
+        assert_eq!(sent(json!(true), supports_strict).1, json!({"type":"object","properties":{},"required":[]}));
+    }
+}
+
+#[test]
 fn found_tools_leave_the_cached_prefix_as_it_is() {
     let named = |name: &str| ToolSpec { name: name.into(), ..read_tool() };
     let search = json!([{"type":"toolCall","id":"toolu_1","name":"tool_search","arguments":{"query":"x"}}]);
