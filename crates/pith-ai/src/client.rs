@@ -5,6 +5,7 @@ mod http_call;
 mod images;
 mod quirks;
 mod response_reader;
+mod thinking;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -94,6 +95,8 @@ pub enum Notice {
     LimitRefused { provider: String, model: String, limit: u64, text: String },
     /// The server refuses images of the conversation; a note takes their place from now on.
     ImageRefused { provider: String, model: String, count: usize, text: String },
+    /// The server refuses earlier thinking of the conversation, which is left out from now on.
+    ThinkingRefused { provider: String, model: String, count: usize, text: String },
 }
 
 impl fmt::Display for Notice {
@@ -108,6 +111,10 @@ impl fmt::Display for Notice {
             Notice::ImageRefused { provider, model, count, text } => {
                 write!(f, "{provider}/{model} refuses {count} image(s), which are left out from now on: {text}")
             }
+            Notice::ThinkingRefused { provider, model, count, text } => write!(
+                f,
+                "{provider}/{model} refuses {count} block(s) of earlier thinking, which are left out from now on: {text}"
+            ),
             Notice::LimitRefused { provider, model, limit, text } => write!(
                 f,
                 "{provider}/{model} refuses the output limit and was asked again for {limit} tokens; \"contextWindow\" \
@@ -128,7 +135,7 @@ struct Shared {
     options: ClientOptions,
     sender: Sender,
     scripts: Scripts,
-    /// What servers have refused in this process, by address and model. Held for a few lines at a time.
+    /// What servers have refused in this process, by API, address and model. Held for a few lines at a time.
     quirks: Mutex<HashMap<String, Quirks>>,
 }
 

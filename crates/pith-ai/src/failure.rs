@@ -26,10 +26,16 @@ impl Fault {
     /// Makes the fault that a provider reported inside its stream; `code` is its error type, if it sent one.
     pub fn reported(provider: &str, code: Option<&str>, text: impl Into<String>) -> Self {
         let text = text.into();
-        let kind = code.and_then(kind_of_code).unwrap_or_else(|| kind_of_text(&text));
-        // Vendors file an overflow under "invalid request".
-        let overflows = kind == ErrorKind::InvalidRequest && is_overflow_text(provider, &text);
-        Fault { failure: failure(if overflows { ErrorKind::Overflow } else { kind }), text }
+        let kind = match code.and_then(kind_of_code) {
+            // Vendors file an overflow under "invalid request", and a spent quota under "rate limit".
+            Some(kind) if kind == ErrorKind::InvalidRequest || is_retryable_kind(kind) => {
+                lasting_kind_of_text(provider, &text).unwrap_or(kind)
+            }
+            Some(kind) => kind,
+            // Some servers say what happened in the code alone.
+            None => kind_of_text(provider, &code.map_or_else(|| text.clone(), |code| format!("{code}: {text}"))),
+        };
+        Fault { failure: failure(kind), text }
     }
 }
 
@@ -40,13 +46,11 @@ pub fn failure(kind: ErrorKind) -> Failure {
 
 /// Returns the class of an HTTP error answer.
 pub fn kind_of_status(provider: &str, status: u16, text: &str) -> ErrorKind {
-    if is_overflow_text(provider, text) || status == 413 {
-        return ErrorKind::Overflow;
-    }
-    if is_quota_text(text) {
-        return ErrorKind::Quota;
+    if let Some(kind) = lasting_kind_of_text(provider, text) {
+        return kind;
     }
     match status {
+        413 => ErrorKind::Overflow,
         401 | 403 | 407 => ErrorKind::Auth,
         402 => ErrorKind::Quota,
         408 => ErrorKind::Timeout,
@@ -135,6 +139,9 @@ fn kind_of_code(code: &str) -> Option<ErrorKind> {
             ErrorKind::Auth
         }
         "billing_error" | "insufficient_quota" | "quota_exceeded" => ErrorKind::Quota,
+        // Z.ai: a plan is used up; too many requests at once, too many in a short time, too many from everybody.
+        "1308" => ErrorKind::Quota,
+        "1302" | "1303" | "1305" => ErrorKind::RateLimit,
         "timeout_error" | "DEADLINE_EXCEEDED" => ErrorKind::Timeout,
         "request_too_large" | "context_length_exceeded" | "model_context_window_exceeded" => ErrorKind::Overflow,
         "invalid_request_error" | "not_found_error" | "invalid_prompt" | "INVALID_ARGUMENT" | "NOT_FOUND" => {
@@ -144,11 +151,20 @@ fn kind_of_code(code: &str) -> Option<ErrorKind> {
     })
 }
 
-fn kind_of_text(text: &str) -> ErrorKind {
-    if is_overflow_text("", text) {
-        ErrorKind::Overflow
+/// Returns the class of a text that speaks of something that lasts.
+fn lasting_kind_of_text(provider: &str, text: &str) -> Option<ErrorKind> {
+    if is_overflow_text(provider, text) {
+        Some(ErrorKind::Overflow)
     } else if is_quota_text(text) {
-        ErrorKind::Quota
+        Some(ErrorKind::Quota)
+    } else {
+        None
+    }
+}
+
+fn kind_of_text(provider: &str, text: &str) -> ErrorKind {
+    if let Some(kind) = lasting_kind_of_text(provider, text) {
+        kind
     } else if RATE_LIMITED.is_match(text) {
         ErrorKind::RateLimit
     } else if TRANSIENT.is_match(text) {
@@ -156,6 +172,11 @@ fn kind_of_text(text: &str) -> ErrorKind {
     } else {
         ErrorKind::InvalidRequest
     }
+}
+
+/// Returns a pattern for status numbers. Those inside of a longer word or number are part of an id or a size.
+fn alone(numbers: &str) -> String {
+    format!("(^|[^a-z0-9])({numbers})([^a-z0-9]|$)")
 }
 
 fn set(patterns: &[&str]) -> RegexSet {
@@ -172,27 +193,38 @@ static QUOTA: LazyLock<RegexSet> = LazyLock::new(|| {
         "out of budget",
         "quota exceeded",
         "billing",
+        "subscription_sharing_(workplace_individual_)?usage_limit_exceeded",
+        r#""code"\s*:\s*"?1308([^0-9]|$)"#,
     ])
 });
 
-static RATE_LIMITED: LazyLock<RegexSet> = LazyLock::new(|| set(&["rate.?limit", "too many requests", "429"]));
+static RATE_LIMITED: LazyLock<RegexSet> = LazyLock::new(|| set(&["rate.?limit", "too many requests", &alone("429")]));
 
 static TRANSIENT: LazyLock<RegexSet> = LazyLock::new(|| {
     set(&[
         "overloaded",
+        "server_busy",
+        "servers are currently busy",
         "currently experiencing high demand",
+        "model is at capacity",
         "rate.?limit",
         "too many requests",
-        "429|500|502|503|504|520|524",
-        "service.?unavailable",
+        &alone("429|500|502|503|504|520|524"),
+        "service.?(is.?)?(temporarily.?)?unavailable",
         "server.?error",
         "internal.?error",
-        "provider.?returned.?error",
+        "provider.?returned.?(an.?)?error",
         "exceeded request buffer limit while retrying upstream",
+        "unable to forward upstream",
+        "upstream.?request.?failed",
+        "upstream_stream_read_error",
+        "stream was interrupted",
+        "http/?2 stream failed",
         "network.?error",
         "connection.?(error|refused|lost)",
         "other side closed",
         "fetch failed",
+        r"request to \S+ failed, reason:",
         "getaddrinfo|ENOTFOUND|EAI_AGAIN",
         "upstream.?connect",
         "reset before headers",
@@ -204,9 +236,13 @@ static TRANSIENT: LazyLock<RegexSet> = LazyLock::new(|| {
         "ended without",
         "stream ended before (message_stop|a terminal response event)",
         "http2 request did not get a response",
+        "stream disconnected before completion",
+        "cut short after the reply had begun",
+        "pending stream has been canceled",
         "retry delay",
         "you can retry your request|try your request again|please retry your request",
         "ResourceExhausted",
+        "subscription_sharing_(usage|user)_unavailable",
     ])
 });
 
@@ -214,14 +250,16 @@ static THROTTLED: LazyLock<RegexSet> =
     LazyLock::new(|| set(&["rate.?limit", "too many requests", "^(throttling error|service unavailable):"]));
 
 static BARE_REFUSAL: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^4(00|13) (status code )?\(no body\)").expect("the pattern is a constant"));
+    LazyLock::new(|| Regex::new(r"^400 (status code )?\(no body\)").expect("the pattern is a constant"));
 
 static OVERFLOW: LazyLock<RegexSet> = LazyLock::new(|| {
     set(&[
         "prompt (is )?too long",
+        "prompt exceeds max length",
         "request_too_large",
         "input is too long for requested model",
         "exceeds the context window",
+        "context window exceeded",
         r"exceeds (the )?(model's )?maximum context length (of [\d,]+ tokens|\([\d,]+\))",
         "(?s)input token count.*exceeds the maximum",
         r"maximum prompt length is [\d,]+",
@@ -242,101 +280,10 @@ static OVERFLOW: LazyLock<RegexSet> = LazyLock::new(|| {
         "context[_ ]length[_ ]exceeded",
         "too many tokens",
         "token limit exceeded",
+        // A request that is too large for the server, in messages that other programs have stored.
+        r"^([\w -]+ API error \(413\):|413(\s|:|$))",
     ])
 });
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use pith_protocol::Usage;
-
-    fn status(status: u16, text: &str, kind: ErrorKind) {
-        assert_eq!(kind_of_status("any", status, text), kind, "{status} {text}");
-    }
-
-    #[test]
-    fn the_status_decides_before_the_text() {
-        status(400, "bad value 500 in server error", ErrorKind::InvalidRequest);
-        status(400, "prompt is too long: 210000 tokens > 200000 maximum", ErrorKind::Overflow);
-        status(413, "", ErrorKind::Overflow);
-        status(401, "invalid x-api-key", ErrorKind::Auth);
-        status(403, "", ErrorKind::Auth);
-        status(402, "", ErrorKind::Quota);
-        status(429, "slow down", ErrorKind::RateLimit);
-        status(429, "You exceeded your current quota: insufficient_quota", ErrorKind::Quota);
-        status(429, "Rate limit reached: too many tokens per minute", ErrorKind::RateLimit);
-        status(408, "", ErrorKind::Timeout);
-        status(529, "Overloaded", ErrorKind::Overloaded);
-        status(500, "the request exceeds the available context size", ErrorKind::Overflow);
-    }
-
-    #[test]
-    fn reported_faults_use_the_vendors_type() {
-        let kind = |code: Option<&str>, text: &str| Fault::reported("x", code, text).failure.kind;
-        assert_eq!(kind(Some("overloaded_error"), "Overloaded"), ErrorKind::Overloaded);
-        assert_eq!(kind(Some("invalid_request_error"), "prompt is too long"), ErrorKind::Overflow);
-        assert_eq!(kind(Some("invalid_request_error"), "got 500 messages"), ErrorKind::InvalidRequest);
-        assert_eq!(kind(Some("no_such_code"), "Rate limit exceeded"), ErrorKind::RateLimit);
-        assert_eq!(kind(None, "upstream connect error"), ErrorKind::Overloaded);
-        assert_eq!(kind(None, "content policy"), ErrorKind::InvalidRequest);
-    }
-
-    fn failed(text: &str) -> AssistantMessage {
-        AssistantMessage {
-            stop_reason: StopReason::Error,
-            error_message: Some(text.to_owned()),
-            ..AssistantMessage::default()
-        }
-    }
-
-    #[test]
-    fn texts_decide_for_messages_from_elsewhere() {
-        for text in [
-            "529 Overloaded",
-            "rate-limit",
-            "ratelimit",
-            "Connection error.",
-            "request timed out",
-            "Anthropic stream ended before message_stop",
-            "Anthropic stream ended without a stop reason",
-            "fetch failed",
-            "HTTP2 request did not get a response",
-        ] {
-            assert!(is_retryable(&failed(text)), "{text}");
-        }
-        for text in ["429 insufficient_quota", "401 nope", "prompt is too long (500)", "Monthly usage limit reached"] {
-            assert!(!is_retryable(&failed(text)), "{text}");
-        }
-    }
-
-    #[test]
-    fn overflow_is_recognised_in_words() {
-        for text in [
-            "This model's maximum context length is 128,000 tokens. However",
-            "Input token count (1200) exceeds the maximum number",
-            "the request exceeds the model's maximum context length (8192)",
-            "input (9000 tokens) is longer than the model's context length (8192 tokens)",
-            "prompt has 9,000 tokens, but the configured context size is 4,096 tokens",
-            "context_length_exceeded",
-        ] {
-            assert!(is_overflow(&failed(text), 0), "{text}");
-        }
-        assert!(!is_overflow(&failed("Throttling error: too many tokens"), 0));
-        assert!(is_overflow_text("cerebras", "413 status code (no body)"));
-        assert!(!is_overflow_text("groq", "413 status code (no body)"));
-    }
-
-    #[test]
-    fn overflow_is_recognised_by_counts() {
-        let message = |stop_reason, input, output| AssistantMessage {
-            stop_reason,
-            usage: Usage { input, output, cache_read: 10, ..Usage::default() },
-            ..AssistantMessage::default()
-        };
-        assert!(is_overflow(&message(StopReason::Stop, 1000, 5), 1000));
-        assert!(!is_overflow(&message(StopReason::Stop, 900, 5), 1000));
-        assert!(is_overflow(&message(StopReason::Length, 980, 0), 1000));
-        assert!(!is_overflow(&message(StopReason::Length, 980, 1), 1000));
-        assert!(!is_overflow(&message(StopReason::Stop, 1000, 5), 0));
-    }
-}
+mod tests;

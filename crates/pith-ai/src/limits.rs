@@ -13,6 +13,13 @@ const IMAGE_CHARS: usize = 4800;
 /// Room kept between the estimate and the end of the context window.
 const SAFETY_TOKENS: u64 = 4096;
 
+/// By how much a server may count more than is estimated, in percent. OpenRouter has a tokenizer of its own and refuses
+/// a request whose input and output it takes to be longer than the window.
+const MISCOUNT_PERCENT: u64 = 15;
+
+/// The largest output limit for which less room is kept than that. It is still enough for most answers.
+const TIGHT_OUTPUT: u64 = 32_768;
+
 /// Tokens that are always left for the answer itself.
 pub const ANSWER_TOKENS: u64 = 1024;
 
@@ -42,7 +49,10 @@ fn fit(wanted: u64, model: &Model, input: u64) -> u64 {
     let free = model.context_window.saturating_sub(input);
     // In a small window the fixed amount would leave nothing to answer with.
     let least = free.saturating_sub(safety_tokens(model.context_window)).min(ANSWER_TOKENS);
-    wanted.min(free.saturating_sub(SAFETY_TOKENS).max(least).max(1))
+    let miscount = input.saturating_mul(MISCOUNT_PERCENT).div_ceil(100);
+    let ample = free.saturating_sub(miscount.max(SAFETY_TOKENS));
+    let room = if ample < TIGHT_OUTPUT { free.saturating_sub(SAFETY_TOKENS).min(TIGHT_OUTPUT) } else { ample };
+    wanted.min(room.max(least).max(1))
 }
 
 /// Returns how many tokens are kept free between an estimate and the end of a window; less in a small window.
@@ -50,7 +60,8 @@ pub fn safety_tokens(window: u64) -> u64 {
     SAFETY_TOKENS.min(window / 8)
 }
 
-/// Estimates the tokens of a request: the last count a provider gave plus what came later.
+/// Estimates the tokens of a request: the last count a provider gave plus what came later. Estimates rather more than
+/// [`message_tokens`], as the answer has to fit behind it.
 pub fn request_tokens(call: &LlmCall) -> u64 {
     let (mut counted, mut newest) = (None, i64::MIN);
     for (at, message) in call.messages.iter().enumerate() {
@@ -64,7 +75,7 @@ pub fn request_tokens(call: &LlmCall) -> u64 {
     }
     match counted {
         Some((at, tokens)) => {
-            tokens + call.messages[at + 1..].iter().map(|message| message_tokens(message)).sum::<u64>()
+            tokens + call.messages[at + 1..].iter().map(|message| sent_tokens(message_chars(message))).sum::<u64>()
         }
         None => {
             let tools: usize = call
@@ -73,24 +84,27 @@ pub fn request_tokens(call: &LlmCall) -> u64 {
                 .map(|tool| chars(&tool.name) + chars(&tool.description) + chars(&tool.parameters.to_string()))
                 .sum();
             let fixed = chars(&call.system_prompt) + tools;
-            quarter(fixed) + call.messages.iter().map(|message| message_tokens(message)).sum::<u64>()
+            sent_tokens(fixed) + call.messages.iter().map(|message| sent_tokens(message_chars(message))).sum::<u64>()
         }
     }
 }
 
 /// Estimates the tokens of a message.
 pub fn message_tokens(message: &Message) -> u64 {
-    let size = match message {
+    quarter(message_chars(message))
+}
+
+fn message_chars(message: &Message) -> usize {
+    match message {
         Message::User(message) => content_chars(&message.content),
         Message::Custom(message) => content_chars(&message.content),
         Message::ToolResult(message) => blocks_chars(&message.content),
-        Message::Assistant(message) => return assistant_tokens(message),
+        Message::Assistant(message) => blocks_chars(&message.content),
         Message::BashExecution(message) => chars(&message.command) + chars(&message.output),
         Message::CompactionSummary(message) => chars(&message.summary),
         Message::BranchSummary(message) => chars(&message.summary),
         Message::Other(_) => 0,
-    };
-    quarter(size)
+    }
 }
 
 /// Estimates the tokens of an answer.
@@ -123,6 +137,11 @@ fn chars(text: &str) -> usize {
 
 fn quarter(chars: usize) -> u64 {
     chars.div_ceil(4) as u64
+}
+
+/// Takes a token to be three and a half characters.
+fn sent_tokens(chars: usize) -> u64 {
+    (chars * 2).div_ceil(7) as u64
 }
 
 fn timestamp(message: &Message) -> i64 {
@@ -162,7 +181,7 @@ mod tests {
         let Message::User(mut later) = user("12345678") else { unreachable!() };
         later.timestamp = 9;
         let messages = vec![Message::User(later), Message::Assistant(answer)];
-        assert_eq!(request_tokens(&call(model(0, 0), messages)), 2 + 1);
+        assert_eq!(request_tokens(&call(model(0, 0), messages)), 3 + 1);
     }
 
     #[test]
@@ -170,7 +189,7 @@ mod tests {
         let mut call = call(model(0, 0), vec![user("äöü€😀"), user("1")]);
         assert_eq!(request_tokens(&call), 2 + 1);
         call.system_prompt = Arc::from("12345678");
-        assert_eq!(request_tokens(&call), 5);
+        assert_eq!(request_tokens(&call), 6);
     }
 
     #[test]
@@ -183,6 +202,15 @@ mod tests {
         assert_eq!(limit(200_000, 32_000, None, 1000), 32_000);
         assert_eq!(limit(200_000, 32_000, Some(500), 1000), 500);
         assert_eq!(limit(40_000, 99_000, None, 1000), 34_904);
+        // A server may count fifteen percent more than is estimated here.
+        assert_eq!(limit(200_000, 128_000, None, 10_000), 128_000);
+        assert_eq!(limit(200_000, 128_000, None, 100_000), 85_000);
+        assert_eq!(limit(200_000, 128_000, None, 145_421), 32_768);
+        // Near the end of the window only so much is asked for that such a request still fits for a while.
+        assert_eq!(limit(200_000, 128_000, None, 145_440), 32_768);
+        assert_eq!(limit(200_000, 128_000, None, 163_136), 32_768);
+        assert_eq!(limit(200_000, 128_000, None, 163_137), 32_767);
+        assert_eq!(limit(100_000, 128_000, None, 80_000), 15_904);
         assert_eq!(limit(10_000, 32_000, None, 1000), 4904);
         assert_eq!(limit(40_000, 99_000, None, 36_500), 1);
         assert_eq!(limit(8_000, 32_000, None, 2500), 1404);

@@ -1,5 +1,5 @@
-//! Tool schemas in the form strict sampling demands: every property required,
-//! optional ones nullable, nothing beyond what is named.
+//! Tool schemas in the forms that servers demand. Strict sampling wants every
+//! property required, optional ones nullable, nothing beyond what is named.
 
 use serde_json::{Map, Value, json};
 
@@ -27,6 +27,57 @@ const NOT_CONVERTIBLE: [&str; 18] = [
     "dependentRequired",
     "unevaluatedItems",
 ];
+
+/// Keywords whose value is a schema, or a list of schemas.
+const SCHEMAS: [&str; 16] = [
+    "additionalProperties",
+    "unevaluatedProperties",
+    "propertyNames",
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "unevaluatedItems",
+    "contains",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contentSchema",
+];
+
+/// Keywords whose value has schemas by name.
+const NAMED_SCHEMAS: [&str; 6] =
+    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+
+/// Shows `visit` every schema within a schema, and that one itself. Defaults, examples and other data are none.
+pub fn walk(schema: &mut Value, visit: &mut dyn FnMut(&mut Map<String, Value>)) {
+    walk_from(schema, 0, visit);
+}
+
+fn walk_from(schema: &mut Value, depth: usize, visit: &mut dyn FnMut(&mut Map<String, Value>)) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match schema {
+        Value::Array(members) => members.iter_mut().for_each(|member| walk_from(member, depth + 1, visit)),
+        Value::Object(object) => {
+            visit(object);
+            for (keyword, value) in object {
+                if SCHEMAS.contains(&keyword.as_str()) {
+                    walk_from(value, depth + 1, visit);
+                } else if let Value::Object(named) = value
+                    && NAMED_SCHEMAS.contains(&keyword.as_str())
+                {
+                    named.values_mut().for_each(|schema| walk_from(schema, depth + 1, visit));
+                }
+            }
+        }
+        _ => {}
+    }
+}
 
 /// Returns the strict form of a tool's parameters, if they have one.
 pub fn strict(parameters: &Value) -> Option<Value> {

@@ -26,9 +26,10 @@ use crate::repair::repair;
 use crate::sse::SseEvent;
 
 pub use headers::Headers;
-pub use refused::{OptionalField, Refused};
+pub use refused::Refused;
+pub use refused::table::OptionalField;
 
-pub(crate) use refused::{THINKING, field};
+pub(crate) use refused::{is_about_thinking, table};
 
 /// An API family.
 pub trait Wire: Send + Sync {
@@ -164,6 +165,10 @@ pub(crate) fn arguments_text(arguments: &serde_json::Map<String, Value>) -> Stri
 
 #[cfg(test)]
 mod odd_stream_tests;
+#[cfg(test)]
+mod stream_error_tests;
+#[cfg(test)]
+mod tool_result_tests;
 
 #[cfg(test)]
 mod tests {

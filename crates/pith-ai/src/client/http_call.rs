@@ -38,7 +38,7 @@ impl HttpCall<'_> {
     /// Sends the request; a server whose refusal says what it would take is asked again for that.
     pub async fn request(&self, message: &mut MessageBuilder) -> Result<Answer, Fault> {
         let model = &self.call.model;
-        let server = format!("{} {}", model.base_url, model.id);
+        let server = format!("{} {} {}", model.api, model.base_url, model.id);
         let secrets = secrets(self.credentials, &model.base_url);
         let on_silence = |elapsed| self.report_silence(elapsed);
         let mut quirks = self.quirks().get(&server).cloned().unwrap_or_default();
@@ -92,6 +92,7 @@ impl HttpCall<'_> {
                 Adjustment::OmitImages(count, reason) => {
                     message.note("imagesOmitted", json!({"count": count, "reason": &**reason}))
                 }
+                Adjustment::OmitThinking(count) => message.note("thinkingOmitted", json!({"count": count})),
             }
             warn!(target: "pith::model", how = adjustment.word(), "asking again");
             self.notify(adjustment, refusal.fault.text);
@@ -120,6 +121,7 @@ impl HttpCall<'_> {
         self.shared.notify(match adjustment {
             Adjustment::DropField => Notice::FieldRefused { provider, model, text },
             Adjustment::OmitImages(count, _) => Notice::ImageRefused { provider, model, count, text },
+            Adjustment::OmitThinking(count) => Notice::ThinkingRefused { provider, model, count, text },
             Adjustment::LowerLimit(limit) => Notice::LimitRefused { provider, model, limit, text },
         });
     }

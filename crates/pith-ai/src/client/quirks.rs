@@ -2,12 +2,16 @@
 //!
 //! Many refusals name what would have been accepted. The request is then made
 //! again in that way, and later requests to the same model start from there.
+//! What can be learned, and from which words, is in four tables: fields in
+//! `wire::refused::table`, with the words for thinking that is given back;
+//! sizes in `limits::refused`; pictures in `images`.
 
 use std::sync::Arc;
 
 use pith_protocol::{ErrorKind, LlmCall};
 
 use super::images::RefusedImages;
+use super::thinking::RefusedThinking;
 use crate::http::Refusal;
 use crate::limits::{LearnedLimits, asked_for};
 use crate::wire::{HttpRequest, Refused, Wire};
@@ -22,6 +26,7 @@ pub(super) struct Quirks {
     pub refused: Refused,
     pub limits: LearnedLimits,
     pub images: RefusedImages,
+    pub thinking: RefusedThinking,
 }
 
 /// How a refused request is made again.
@@ -33,6 +38,8 @@ pub(super) enum Adjustment {
     LowerLimit(u64),
     /// Without so many images, for this reason.
     OmitImages(usize, Arc<str>),
+    /// Without so many blocks of earlier thinking.
+    OmitThinking(usize),
 }
 
 impl Adjustment {
@@ -42,6 +49,7 @@ impl Adjustment {
             Adjustment::DropField => "without a field",
             Adjustment::LowerLimit(_) => "with a lower limit",
             Adjustment::OmitImages(..) => "without images",
+            Adjustment::OmitThinking(_) => "without earlier thinking",
         }
     }
 }
@@ -68,6 +76,9 @@ impl Adjuster {
         if let Some((count, reason)) = quirks.images.learn(call, &request.body, *status, body) {
             return Some(Adjustment::OmitImages(count, reason));
         }
+        if let Some(count) = quirks.thinking.learn(call, *status, body) {
+            return Some(Adjustment::OmitThinking(count));
+        }
         let kind = refusal.fault.failure.kind;
         if !matches!(kind, ErrorKind::InvalidRequest | ErrorKind::Overflow) {
             return None;
@@ -88,7 +99,9 @@ impl Quirks {
     /// Returns the call changed to what the server accepts; `None` if nothing has to change.
     pub fn correct(&self, call: &LlmCall) -> Option<LlmCall> {
         let limited = self.limits.correct(call);
-        match self.images.replace(&call.messages) {
+        let thoughtless = self.thinking.remove(&call.messages);
+        let messages = self.images.replace(thoughtless.as_ref().unwrap_or(&call.messages)).or(thoughtless);
+        match messages {
             None => limited,
             Some(messages) => Some(LlmCall { messages, ..limited.unwrap_or_else(|| call.clone()) }),
         }

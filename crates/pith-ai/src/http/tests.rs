@@ -7,6 +7,7 @@ mod lasting;
 mod limits;
 mod redirects;
 mod server;
+mod thinking;
 mod unstreamed;
 
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,6 @@
 //! `anthropic-messages`: Anthropic's own API and the servers that speak it.
 
+mod messages;
 mod request;
 mod stream;
 
@@ -7,23 +8,9 @@ use pith_protocol::Model;
 use serde_json::Value;
 
 use super::{
-    Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, RequestInput, THINKING, Wire, bare_status, cut, field,
-    unstreamed,
+    Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, RequestInput, Wire, bare_status, cut, table, unstreamed,
 };
 use crate::failure::Fault;
-
-/// What a server may do without.
-const OPTIONAL: &[OptionalField] = &[
-    field("eager_input_streaming"),
-    field("strict"),
-    field("display"),
-    OptionalField { name: "output_config", aliases: &["output_config.effort", "effort"] },
-    field("cache_control"),
-    field("defer_loading"),
-    field("ttl"),
-    field("fallbacks"),
-    OptionalField { name: "thinking", aliases: THINKING },
-];
 
 /// The wire module.
 pub struct Anthropic;
@@ -49,7 +36,7 @@ impl Wire for Anthropic {
     }
 
     fn optional_fields(&self) -> &'static [OptionalField] {
-        OPTIONAL
+        table::ANTHROPIC
     }
 }
 

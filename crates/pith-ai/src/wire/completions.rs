@@ -12,35 +12,10 @@ use pith_protocol::Model;
 use serde_json::Value;
 
 use super::{
-    Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, RequestInput, THINKING, Wire, bare_status, cut, error_member,
-    field, unstreamed,
+    Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, RequestInput, Wire, bare_status, cut, error_member, table,
+    unstreamed,
 };
 use crate::failure::Fault;
-
-/// What a server may do without.
-const OPTIONAL: &[OptionalField] = &[
-    field("developer"),
-    field("store"),
-    field("stream_options"),
-    field("strict"),
-    field("max_tokens"),
-    field("max_completion_tokens"),
-    OptionalField { name: "reasoning_effort", aliases: THINKING },
-    OptionalField { name: "reasoning", aliases: THINKING },
-    OptionalField { name: "thinking", aliases: THINKING },
-    OptionalField { name: "enable_thinking", aliases: THINKING },
-    OptionalField { name: "chat_template_kwargs", aliases: THINKING },
-    OptionalField { name: "chat_template_args", aliases: THINKING },
-    field("thinking_token_budget"),
-    field("thinking_budget"),
-    field("thinking_budget_tokens"),
-    field("prompt_cache_key"),
-    field("prompt_cache_retention"),
-    field("tool_stream"),
-    field("priority"),
-    field("cache_control"),
-    field("reasoning_content"),
-];
 
 /// The wire module.
 pub struct Completions;
@@ -77,7 +52,7 @@ impl Wire for Completions {
     }
 
     fn optional_fields(&self) -> &'static [OptionalField] {
-        OPTIONAL
+        table::COMPLETIONS
     }
 }
 

@@ -2,17 +2,16 @@
 
 mod payload;
 mod request;
+mod schema;
 mod stream;
 
 use pith_protocol::Model;
 use serde_json::Value;
 
-use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, RequestInput, Wire, bare_status, cut, unstreamed};
+use super::{
+    Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, RequestInput, Wire, bare_status, cut, table, unstreamed,
+};
 use crate::failure::Fault;
-
-/// What a server may do without.
-const OPTIONAL: &[OptionalField] =
-    &[OptionalField { name: "thinkingConfig", aliases: &["thinking_config", "thinking", "thinking_budget"] }];
 
 /// The wire module.
 pub struct Google;
@@ -35,7 +34,7 @@ impl Wire for Google {
     }
 
     fn optional_fields(&self) -> &'static [OptionalField] {
-        OPTIONAL
+        table::GOOGLE
     }
 
     fn unstreamed(&self, document: Value) -> Option<Vec<unstreamed::Event>> {

@@ -8,24 +8,10 @@ use pith_protocol::Model;
 use serde_json::Value;
 
 use super::{
-    Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, RequestInput, THINKING, Wire, bare_status, cut, error_member,
-    field, unstreamed,
+    Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, RequestInput, Wire, bare_status, cut, error_member, table,
+    unstreamed,
 };
 use crate::failure::Fault;
-
-/// What a server may do without.
-const OPTIONAL: &[OptionalField] = &[
-    field("developer"),
-    field("store"),
-    field("strict"),
-    field("max_output_tokens"),
-    field("prompt_cache_key"),
-    field("prompt_cache_retention"),
-    field("prompt_cache_options"),
-    OptionalField { name: "summary", aliases: &["reasoning.summary", "reasoning summaries"] },
-    OptionalField { name: "reasoning", aliases: THINKING },
-    OptionalField { name: "include", aliases: &["encrypted_content", "encrypted content"] },
-];
 
 /// The wire module.
 pub struct Responses;
@@ -54,7 +40,7 @@ impl Wire for Responses {
     }
 
     fn optional_fields(&self) -> &'static [OptionalField] {
-        OPTIONAL
+        table::RESPONSES
     }
 }
 

@@ -7,66 +7,18 @@ use pith_protocol::{CacheRetention, LlmCall, Model, ThinkingLevel, ToolSpec};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::messages::{Block, CacheControl, Kind, mark_last_user_turns, messages};
 use crate::failure::Fault;
 use crate::limits::{ANSWER_TOKENS, limit_with_budget, output_limit};
-use crate::prepare::{
-    CallResult, IdRule, Part, PrepareOptions, PreparedBlock, PreparedMessage, gather, is_blank, prepare, sanitise,
-    shorten,
-};
+use crate::prepare::{IdRule, PrepareOptions, PreparedMessage, prepare, sanitise, shorten};
+use crate::schema;
 use crate::wire::body::Body;
 use crate::wire::common::{
-    KeyStyle, base_url, compat, flag, headers, is_host, is_openrouter, joined_text, session_id, strict_schema,
+    KeyStyle, base_url, compat, flag, headers, is_host, is_openrouter, session_id, strict_schema,
 };
 use crate::wire::{HttpRequest, Refused, RequestInput};
 
 const VERSION: &str = "2023-06-01";
-
-#[derive(Serialize)]
-struct Message<'a> {
-    role: &'static str,
-    content: Vec<Block<'a>>,
-}
-
-#[derive(Serialize)]
-struct Block<'a> {
-    #[serde(flatten)]
-    kind: Kind<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<CacheControl>,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Kind<'a> {
-    Text { text: Cow<'a, str> },
-    Image { source: Source<'a> },
-    Thinking { thinking: &'a str, signature: &'a str },
-    RedactedThinking { data: &'a str },
-    ToolUse { id: Cow<'a, str>, name: &'a str, input: &'a Map<String, Value> },
-    ToolResult { tool_use_id: Cow<'a, str>, content: Output<'a>, is_error: bool },
-    ToolReference { tool_name: &'a str },
-}
-
-#[derive(Serialize)]
-struct Source<'a> {
-    r#type: &'static str,
-    media_type: &'a str,
-    data: &'a str,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Output<'a> {
-    Text(String),
-    Blocks(Vec<Block<'a>>),
-}
-
-#[derive(Clone, Copy, Serialize)]
-struct CacheControl {
-    r#type: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ttl: Option<&'static str>,
-}
 
 #[derive(Serialize)]
 struct Tool<'a> {
@@ -121,6 +73,7 @@ pub(super) fn build(input: &RequestInput<'_>) -> Result<HttpRequest, Fault> {
     body.field("messages", &messages);
     body.field("max_tokens", &thinking.max_tokens);
     body.field("stream", &true);
+    let betas = betas(call, &thinking);
     body.optional("thinking", thinking.thinking);
     body.optional("output_config", thinking.effort.map(|effort| json!({"effort": effort})));
     body.optional("fallbacks", fallbacks(model));
@@ -129,7 +82,6 @@ pub(super) fn build(input: &RequestInput<'_>) -> Result<HttpRequest, Fault> {
     let url = if base.ends_with("/v1") { format!("{base}/messages") } else { format!("{base}/v1/messages") };
     let mut headers = headers(input, KeyStyle::Header("x-api-key"));
     headers.set("anthropic-version", VERSION);
-    let betas = betas(call, thinking.is_budgeted);
     if !betas.is_empty() {
         headers.set("anthropic-beta", &betas.join(","));
     }
@@ -140,13 +92,16 @@ pub(super) fn build(input: &RequestInput<'_>) -> Result<HttpRequest, Fault> {
     Ok(HttpRequest { url, headers, body: body.finish().into() })
 }
 
-fn betas(call: &LlmCall, is_budgeted: bool) -> Vec<&'static str> {
+fn betas(call: &LlmCall, thinking: &Thinking) -> Vec<&'static str> {
     let mut betas = Vec::new();
     if !call.tools.is_empty() && !flag(&call.model, "supportsEagerToolInputStreaming", true) {
         betas.push("fine-grained-tool-streaming-2025-05-14");
     }
-    if is_budgeted {
+    if thinking.is_budgeted {
         betas.push("interleaved-thinking-2025-05-14");
+    }
+    if thinking.thinking.as_ref().is_some_and(|thinking| thinking.get("block_binding").is_some()) {
+        betas.push("thinking-binding-controls-2026-08-01");
     }
     if fallbacks(&call.model).is_some() {
         betas.push("server-side-fallback-2026-07-01");
@@ -169,16 +124,6 @@ fn cache_control(call: &LlmCall, refused: &Refused) -> Option<CacheControl> {
     Some(CacheControl { r#type: "ephemeral", ttl: is_long.then_some("1h") })
 }
 
-/// Sets the cache breakpoints of the messages. Marking two user turns lets a long tool loop hit the cache again
-/// after a branch or a retry.
-fn mark_last_user_turns(messages: &mut [Message<'_>], cache: Option<CacheControl>) {
-    for message in messages.iter_mut().rev().filter(|message| message.role == "user").take(2) {
-        if let Some(block) = message.content.last_mut() {
-            block.cache_control = cache;
-        }
-    }
-}
-
 /// Returns the tools that a result in the conversation refers to. The server takes their definitions from there, so that
 /// they do not stand before everything else, and a tool that is found leaves the cached prefix as it is.
 fn deferred<'a>(call: &'a LlmCall, refused: &Refused, turns: &[PreparedMessage<'_>]) -> HashSet<&'a str> {
@@ -195,84 +140,6 @@ fn deferred<'a>(call: &'a LlmCall, refused: &Refused, turns: &[PreparedMessage<'
     if deferred.len() < call.tools.len() { deferred } else { HashSet::new() }
 }
 
-fn messages<'a>(
-    turns: Vec<PreparedMessage<'a>>,
-    deferred: &HashSet<&str>,
-    allow_empty_signature: bool,
-) -> Vec<Message<'a>> {
-    let mut messages: Vec<Message<'_>> = Vec::with_capacity(turns.len());
-    let mut after_result = false;
-    for turn in turns {
-        let is_result = matches!(turn, PreparedMessage::Result(_));
-        let (role, mut content) = match turn {
-            PreparedMessage::User(parts) => ("user", gather(parts.len(), parts.into_iter().filter_map(part))),
-            PreparedMessage::Assistant(answer) => {
-                let (n_pieces, pieces) = (answer.pieces.len(), answer.pieces.into_iter());
-                ("assistant", gather(n_pieces, pieces.filter_map(|block| piece(block, allow_empty_signature))))
-            }
-            PreparedMessage::Result(result) => ("user", vec![tool_result(result, deferred)]),
-        };
-        // The results of one answer belong into one message.
-        match messages.last_mut() {
-            Some(last) if is_result && after_result => last.content.append(&mut content),
-            _ if content.is_empty() => {}
-            _ => messages.push(Message { role, content }),
-        }
-        after_result = is_result;
-    }
-    messages
-}
-
-fn block(kind: Kind<'_>) -> Block<'_> {
-    Block { kind, cache_control: None }
-}
-
-fn part(part: Part<'_>) -> Option<Block<'_>> {
-    match part {
-        Part::Text(text) if is_blank(&text) => None,
-        Part::Text(text) => Some(block(Kind::Text { text })),
-        Part::Image(image) => {
-            let source = Source { r#type: "base64", media_type: &image.mime_type, data: &image.data };
-            Some(block(Kind::Image { source }))
-        }
-    }
-}
-
-fn piece(piece: PreparedBlock<'_>, allow_empty_signature: bool) -> Option<Block<'_>> {
-    Some(block(match piece {
-        PreparedBlock::Text { text, .. } if is_blank(&text) => return None,
-        PreparedBlock::Text { text, .. } => Kind::Text { text },
-        PreparedBlock::Thinking { signature: Some(data), redacted: true, .. } => Kind::RedactedThinking { data },
-        PreparedBlock::Thinking { redacted: true, .. } => return None,
-        PreparedBlock::Thinking { text, signature: Some(signature), .. } => {
-            Kind::Thinking { thinking: text, signature }
-        }
-        PreparedBlock::Thinking { text, .. } if allow_empty_signature => {
-            Kind::Thinking { thinking: text, signature: "" }
-        }
-        PreparedBlock::Thinking { text, .. } => Kind::Text { text: Cow::Borrowed(text) },
-        PreparedBlock::Call { id, name, arguments, .. } => Kind::ToolUse { id, name, input: arguments },
-    }))
-}
-
-fn tool_result<'a>(result: CallResult<'a>, deferred: &HashSet<&str>) -> Block<'a> {
-    let references: Vec<_> = result.found.iter().filter(|name| deferred.contains(**name)).collect();
-    let has_images = result.parts.iter().any(|part| matches!(part, Part::Image(_)));
-    let content = if !references.is_empty() {
-        // The server puts the definitions here, which is what the text says, too.
-        Output::Blocks(references.into_iter().map(|tool_name| block(Kind::ToolReference { tool_name })).collect())
-    } else if has_images {
-        let mut blocks: Vec<_> = result.parts.into_iter().filter_map(part).collect();
-        if !blocks.iter().any(|block| matches!(block.kind, Kind::Text { .. })) {
-            blocks.insert(0, block(Kind::Text { text: Cow::Borrowed("(see attached image)") }));
-        }
-        Output::Blocks(blocks)
-    } else {
-        Output::Text(joined_text(&result.parts))
-    };
-    block(Kind::ToolResult { tool_use_id: result.id, content, is_error: result.is_error })
-}
-
 fn tools<'a>(
     call: &'a LlmCall,
     refused: &Refused,
@@ -283,13 +150,13 @@ fn tools<'a>(
     let is_eager = flag(model, "supportsEagerToolInputStreaming", true) && !refused.contains("eager_input_streaming");
     let is_strict = flag(model, "supportsStrictTools", false) && !refused.contains("strict");
     let tool = |tool: &'a ToolSpec| {
-        let strict = strict_schema(tool, is_strict);
+        let strict = strict_schema(tool, is_strict).and_then(takes_strict);
         Tool {
             name: &tool.name,
             description: &tool.description,
             eager_input_streaming: is_eager.then_some(true),
             strict: strict.is_some().then_some(true),
-            input_schema: input_schema(strict.as_ref().unwrap_or(&tool.parameters)),
+            input_schema: strict.map_or_else(|| input_schema(&tool.parameters), complete),
             defer_loading: deferred.contains(&*tool.name).then_some(true),
             cache_control: None,
         }
@@ -303,9 +170,50 @@ fn tools<'a>(
     tools
 }
 
-/// Returns the schema with the three keys that the API demands.
+/// What strict sampling cannot keep to. One schema with any of it makes the server refuse the whole request.
+const NOT_STRICT: [&str; 11] = [
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "maxItems",
+    "uniqueItems",
+    "minContains",
+    "maxContains",
+    "minProperties",
+    "maxProperties",
+];
+
+/// The formats of texts that strict sampling knows.
+const FORMATS: [&str; 10] =
+    ["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"];
+
+/// Returns a strict schema if strict sampling can keep to it.
+fn takes_strict(mut schema: Value) -> Option<Map<String, Value>> {
+    let mut is_kept = true;
+    schema::walk(&mut schema, &mut |object| {
+        is_kept &= object.iter().all(|(keyword, value)| match keyword.as_str() {
+            "minItems" => *value == 0 || *value == 1,
+            "format" => value.as_str().is_some_and(|format| FORMATS.contains(&format)),
+            keyword => !NOT_STRICT.contains(&keyword),
+        });
+    });
+    match schema {
+        Value::Object(schema) if is_kept => Some(schema),
+        _ => None,
+    }
+}
+
+/// Returns the schema of an ordinary tool. The API refuses a choice at its root, so nothing else is sent from there.
 fn input_schema(parameters: &Value) -> Map<String, Value> {
-    let mut schema = parameters.as_object().cloned().unwrap_or_default();
+    let sent = ["type", "properties", "required", "$defs", "definitions"];
+    let member = |name: &str| Some((name.to_owned(), parameters.get(name)?.clone()));
+    complete(sent.into_iter().filter_map(member).collect())
+}
+
+/// Returns the schema with the three keys that the API demands.
+fn complete(mut schema: Map<String, Value>) -> Map<String, Value> {
     schema.insert("type".to_owned(), json!("object"));
     schema.entry("properties").or_insert_with(|| json!({}));
     schema.entry("required").or_insert_with(|| json!([]));
@@ -321,17 +229,17 @@ fn thinking(input: &RequestInput<'_>) -> Thinking {
     }
     let mapped = model.thinking_level_map.as_ref().and_then(|map| map.get(&level));
     let is_adaptive = flag(model, "forceAdaptiveThinking", false);
-    let display = (!input.refused.contains("display")).then_some("summarized");
     let disabled = || Thinking { thinking: Some(json!({"type": "disabled"})), ..plain };
     match level {
         // `null` says that this model cannot be told to stop.
         ThinkingLevel::Off if is_adaptive && mapped == Some(&None) => {
-            Thinking { thinking: None, effort: None, max_tokens, is_budgeted: false }
+            let thinking = binds_blocks(input).then(|| thinking_of("adaptive", input));
+            Thinking { thinking, effort: None, max_tokens, is_budgeted: false }
         }
         ThinkingLevel::Off => disabled(),
         _ if is_adaptive => {
             let effort = mapped.cloned().flatten().unwrap_or_else(|| effort(level).to_owned());
-            let thinking = with_display(json!({"type": "adaptive"}), display);
+            let thinking = thinking_of("adaptive", input);
             Thinking { thinking: Some(thinking), effort: Some(effort), max_tokens, is_budgeted: false }
         }
         _ => {
@@ -340,17 +248,28 @@ fn thinking(input: &RequestInput<'_>) -> Thinking {
             if budget < ANSWER_TOKENS {
                 return disabled();
             }
-            let thinking = with_display(json!({"type": "enabled", "budget_tokens": budget}), display);
+            let mut thinking = thinking_of("enabled", input);
+            thinking["budget_tokens"] = json!(budget);
             Thinking { thinking: Some(thinking), effort: None, max_tokens, is_budgeted: true }
         }
     }
 }
 
-fn with_display(mut thinking: Value, display: Option<&str>) -> Value {
-    if let Some(display) = display {
-        thinking["display"] = json!(display);
+fn thinking_of(kind: &str, input: &RequestInput<'_>) -> Value {
+    let mut thinking = json!({"type": kind});
+    if !input.refused.contains("display") {
+        thinking["display"] = json!("summarized");
+    }
+    if kind == "adaptive" && binds_blocks(input) {
+        // Otherwise a change of the tools or the prompt would make the server refuse all earlier thinking.
+        thinking["block_binding"] = json!({"prefix_mismatch_behavior": "drop_block"});
     }
     thinking
+}
+
+/// Whether the model checks that its thinking comes back behind the same beginning.
+fn binds_blocks(input: &RequestInput<'_>) -> bool {
+    flag(&input.call.model, "supportsMidConvoEffort", false) && !input.refused.contains("block_binding")
 }
 
 fn effort(level: ThinkingLevel) -> &'static str {

@@ -1,7 +1,9 @@
 use super::*;
 use crate::testing::{
-    call, example_stream, fixture, message, own, read_tool, request, second_turn, show, survive_every_cut, user,
+    call, example_stream, fixture, message, own, read_tool, request, request_without, second_turn, show,
+    survive_every_cut, user,
 };
+use crate::wire::Refused;
 use pith_protocol::{CacheRetention, ErrorKind, ModelCost, StopReason, ThinkingLevel, ToolSpec};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -229,6 +231,31 @@ fn thinking_follows_the_level() {
 }
 
 #[test]
+fn thinking_may_come_back_behind_another_prompt() {
+    let sent = |compat: Value, level, refused: &str| {
+        let mut model = with_compat(compat);
+        model.thinking_level_map = Some([(ThinkingLevel::Off, None)].into());
+        let mut call = call(model, vec![user("hi")]);
+        call.thinking = level;
+        let mut learned = Refused::default();
+        learned.learn(&Anthropic, format!("{{\"{refused}\":1}}").as_bytes(), 400, &format!("{refused}: unknown field"));
+        let (_, headers, body) = request_without(&Anthropic, &call, &learned);
+        (body["thinking"].clone(), headers.get("anthropic-beta").map(str::to_owned))
+    };
+    let beta = || Some("thinking-binding-controls-2026-08-01".to_owned());
+    let both = json!({"forceAdaptiveThinking":true,"supportsMidConvoEffort":true});
+    let bound =
+        json!({"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}});
+    assert_eq!(sent(both.clone(), ThinkingLevel::High, ""), (bound.clone(), beta()));
+    assert_eq!(sent(both.clone(), ThinkingLevel::Off, ""), (bound, beta()));
+    let plain = json!({"type":"adaptive","display":"summarized"});
+    assert_eq!(sent(both, ThinkingLevel::High, "block_binding"), (plain.clone(), None));
+    assert_eq!(sent(json!({"forceAdaptiveThinking":true}), ThinkingLevel::High, ""), (plain, None));
+    let budgeted = sent(json!({"supportsMidConvoEffort":true}), ThinkingLevel::High, "");
+    assert_eq!((&budgeted.0["type"], &budgeted.0["block_binding"]), (&json!("enabled"), &Value::Null));
+}
+
+#[test]
 fn caching_follows_the_retention() {
     let marks = |cache, compat: Value| {
         let mut call = second_turn(with_compat(compat), answer(), "toolu_01X");
@@ -263,6 +290,56 @@ fn tools_follow_the_compat_keys() {
     assert_eq!((&strict["strict"], &strict["input_schema"]["additionalProperties"]), (&json!(true), &json!(false)));
     assert_eq!(strict["input_schema"]["required"], json!(["path", "offset", "limit"]));
     assert_eq!(beta.as_deref(), Some("server-side-fallback-2026-07-01"));
+}
+
+#[test]
+fn schemas_are_sent_in_the_form_the_server_takes() {
+    let sent = |parameters: Value, supports_strict: bool| {
+        let mut call = call(with_compat(json!({"supportsStrictTools":supports_strict})), vec![user("hi")]);
+        call.tools = Arc::from([ToolSpec { parameters: Arc::new(parameters), ..read_tool() }]);
+        let tool = body(&call)["tools"][0].clone();
+        (tool["strict"] == true, tool["input_schema"].clone())
+    };
+    let with = |property: Value| json!({"type":"object","properties":{"p":property},"required":["p"]});
+    // One such keyword, wherever it stands, and the server would refuse the request.
+    for (keyword, value) in [
+        ("minimum", json!(1)),
+        ("maximum", json!(1)),
+        ("exclusiveMinimum", json!(1)),
+        ("exclusiveMaximum", json!(1)),
+        ("multipleOf", json!(2)),
+        ("maxItems", json!(3)),
+        ("uniqueItems", json!(true)),
+        ("minContains", json!(1)),
+        ("maxContains", json!(1)),
+        ("minProperties", json!(1)),
+        ("maxProperties", json!(1)),
+        ("minItems", json!(2)),
+        ("format", json!("regex")),
+        ("format", json!(5)),
+    ] {
+        let mut property = json!({"type":"array"});
+        property[keyword] = value;
+        let deep = json!({"type":"array","items":property,"minItems":1});
+        for parameters in [with(property), with(deep)] {
+            assert_eq!(sent(parameters.clone(), true), (false, parameters));
+        }
+    }
+    for property in [json!({"type":"string","format":"date-time","minLength":3}), json!({"type":"array","minItems":0})]
+    {
+        assert!(sent(with(property), true).0);
+    }
+    assert!(sent(json!({"type":"object","properties":{"minimum":{"type":"string"}}}), true).0, "a name is no keyword");
+
+    // A choice at the root makes the server refuse the request; references need their definitions.
+    let odd = json!({"anyOf":[{"required":["a"]}],"oneOf":[],"additionalProperties":true,"title":"T","$schema":"s",
+        "properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"anyOf":[{"type":"string"}]}},"definitions":{}});
+    let plain = json!({"type":"object","properties":{"a":{"$ref":"#/$defs/x"}},"required":[],
+        "$defs":{"x":{"anyOf":[{"type":"string"}]}},"definitions":{}});
+    for supports_strict in [false, true] {
+        assert_eq!(sent(odd.clone(), supports_strict), (false, plain.clone()));
+        assert_eq!(sent(json!(true), supports_strict).1, json!({"type":"object","properties":{},"required":[]}));
+    }
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub(super) struct Compat<'a> {
     pub long_cache: bool,
     pub strict: bool,
     pub tool_stream: bool,
+    /// A history with calls needs a list of tools, even if it is empty.
+    pub tools_with_history: bool,
     pub merge_users: bool,
     /// Tool-call ids must be nine letters or digits.
     pub short_ids: bool,
@@ -88,7 +90,8 @@ const FAITHFUL_HOSTS: [&str; 9] = [
 ];
 
 impl Vendor {
-    fn of(model: &Model) -> Vendor {
+    /// Returns the vendor whose server a model is on.
+    pub(super) fn of(model: &Model) -> Vendor {
         let is_vendor = |(_, ids, hosts): &&(Vendor, &[&str], &[&str])| {
             ids.contains(&model.provider.as_str()) || hosts.iter().any(|host| is_host(model, host))
         };
@@ -188,6 +191,7 @@ impl<'a> Compat<'a> {
             long_cache: flag(model, "supportsLongCacheRetention", vendor.keeps_caches_long()),
             strict: flag(model, "supportsStrictMode", false) && is_allowed("strict"),
             tool_stream: flag(model, "zaiToolStream", false),
+            tools_with_history: flag(model, "requiresToolsWithToolHistory", false),
             merge_users: flag(model, "requiresAlternation", false),
             short_ids: vendor == Vendor::Mistral,
             vendor,

@@ -202,7 +202,7 @@ impl<'a> Conversation<'a, '_> {
         let images = result.parts.into_iter().filter(|part| matches!(part, Part::Image(_)));
         let before = self.images.len();
         self.images.extend(images.filter_map(content_part));
-        if text.is_empty() {
+        if is_blank(&text) {
             let has_images = self.images.len() > before;
             text = if has_images { "(see attached image)" } else { "(no tool output)" }.to_owned();
         }

@@ -56,8 +56,8 @@ pub(super) fn build(input: &RequestInput<'_>) -> Result<HttpRequest, Fault> {
 
     let mut body = Body::new(model, refused);
     body.field("model", &model.id);
-    // An empty list tells servers that earlier calls in the history were no accident.
-    if !call.tools.is_empty() || has_calls(call) {
+    // Most servers refuse an empty list; for some it says that the calls in the history were no accident.
+    if !call.tools.is_empty() || (compat.tools_with_history && has_calls(call)) {
         body.field("tools", &tools(call, &compat, cache));
     }
     body.field("messages", &messages(call, turns, &compat, cache));

@@ -10,6 +10,7 @@ use pith_protocol::{ErrorKind, StopReason, Usage};
 use serde_json::{Map, Value};
 
 use super::chunk::{Call, Choice, Chunk, Content, Counts, Delta};
+use super::compat::Vendor;
 use crate::assemble::MessageBuilder;
 use crate::failure::{Fault, kind_of_status};
 use crate::sse::SseEvent;
@@ -84,6 +85,10 @@ impl Decoder for Stream {
                     return;
                 }
                 let text = format!("Provider finish_reason: {other}");
+                // Mistral's word for a fault of its own, not of the request.
+                if other == "error" && Vendor::of(message.model()) == Vendor::Mistral {
+                    return message.fail(Fault::new(ErrorKind::Overloaded, text));
+                }
                 return message.fail(Fault::reported(&message.model().provider, Some(other), text));
             }
             (None, Some(fault)) => return message.fail(fault),
@@ -338,15 +343,17 @@ fn reported(provider: &str, error: &str) -> Fault {
     let value: Value = serde_json::from_str(error).unwrap_or_default();
     let text = value["message"].as_str().or(value.as_str()).filter(|text| !text.is_empty()).unwrap_or(error);
     let text = cut(text, MAX_ERROR_CHARS);
-    // Aggregators put the status of the real provider here.
+    // Aggregators put the status of the real provider here; Z.ai has larger numbers of its own.
     let status = value["code"].as_u64().or_else(|| value["code"].as_str()?.parse().ok());
-    if let Some(status) = status.and_then(|status| u16::try_from(status).ok()).filter(|status| *status >= 400) {
+    let status = status.and_then(|status| u16::try_from(status).ok());
+    if let Some(status) = status.filter(|status| (400..600).contains(status)) {
         let kind = kind_of_status(provider, status, &text);
         let mut fault = Fault::new(kind, text);
         fault.failure.status = Some(status);
         return fault;
     }
-    let code = value["code"].as_str().or(value["type"].as_str());
+    let number = status.map(|number| number.to_string());
+    let code = number.as_deref().or(value["code"].as_str()).or(value["type"].as_str());
     Fault::reported(provider, code, text)
 }
 

@@ -9,6 +9,7 @@ use regex::Regex;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::schema::without_const;
 use crate::failure::Fault;
 use crate::limits::output_limit;
 use crate::prepare::{
@@ -108,7 +109,8 @@ struct Traits {
 static VERSION: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"gemini-(?:live-)?(\d+)").expect("the pattern is a constant"));
 static LEVELS: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"gemini-3(\.\d+)?-(pro|flash)|gemini-flash(-lite)?-latest|gemma-?4").expect("the pattern is a constant")
+    Regex::new(r"gemini-3(\.\d+)?-(pro|flash)|gemini-([4-9]|[1-9]\d)|gemini-flash(-lite)?-latest|gemma-?4")
+        .expect("the pattern is a constant")
 });
 
 impl Traits {
@@ -264,8 +266,8 @@ fn response<'a>(result: CallResult<'a>, traits: &Traits, images: &mut Vec<Part<'
     let mut shown = joined_text(&result.parts);
     let pictures = result.parts.into_iter().filter(|part| matches!(part, prepare::Part::Image(_))).map(part);
     let pictures: Vec<_> = pictures.collect();
-    if shown.is_empty() && !pictures.is_empty() {
-        shown = SEE_IMAGE.to_owned();
+    if prepare::is_blank(&shown) {
+        shown = if pictures.is_empty() { String::new() } else { SEE_IMAGE.to_owned() };
     }
     let parts = if traits.nests_images {
         pictures
@@ -300,7 +302,7 @@ fn tools(call: &LlmCall, takes_strict: bool) -> (Option<Value>, Option<Value>) {
         .map(|tool| {
             let strict = strict_schema(tool, takes_strict);
             has_strict |= strict.is_some();
-            let schema = strict.unwrap_or_else(|| (*tool.parameters).clone());
+            let schema = without_const(strict.unwrap_or_else(|| (*tool.parameters).clone()));
             json!({"name": &*tool.name, "description": &*tool.description, "parametersJsonSchema": schema})
         })
         .collect();

@@ -336,6 +336,22 @@ fn signatures_go_back_to_their_model_only() {
 }
 
 #[test]
+fn constants_of_tools_are_sent_as_choices() {
+    let mut call = call(model("gemini-3-pro"), vec![user("hi")]);
+    let parameters = json!({"type":"object","properties":{"kind":{"const":"a"}},"required":["kind"]});
+    let tool = |prefer_strict| pith_protocol::ToolSpec {
+        parameters: parameters.clone().into(),
+        prefer_strict,
+        ..crate::testing::read_tool()
+    };
+    call.tools = [tool(false), tool(true)].into();
+    let sent = body(&call)["tools"][0]["functionDeclarations"].clone();
+    for at in [0, 1] {
+        assert_eq!(sent[at]["parametersJsonSchema"]["properties"]["kind"], json!({"enum":["a"]}));
+    }
+}
+
+#[test]
 fn thinking_by_level_or_by_budget() {
     let config = |id: &str, level, off: Option<Option<String>>| {
         let mut model = model(id);
@@ -350,6 +366,14 @@ fn thinking_by_level_or_by_budget() {
     assert_eq!(config("gemini-3.1-pro-preview", Low, None), level("LOW"));
     assert_eq!(config("gemini-flash-lite-latest", Max, None), level("HIGH"));
     assert_eq!(config("gemma-4-27b", Medium, None), level("MEDIUM"));
+    for id in ["gemini-4-argon", "Gemini-4-argon", "gemini-4.5-flash", "gemini-9", "gemini-10-pro", "google/gemini-12"]
+    {
+        assert_eq!(config(id, High, None), level("HIGH"), "{id}");
+        assert_eq!(config(id, Off, Some(None)), json!({"thinkingLevel":"MINIMAL"}), "{id}");
+    }
+    for id in ["gemini-1.5-pro", "gemini-2.0-flash", "gemini-1"] {
+        assert_eq!(config(id, High, None), budget(-1), "{id}");
+    }
     assert_eq!(config("gemini-3-flash", Off, Some(None)), json!({"thinkingLevel":"MINIMAL"}));
     for id in ["gemini-3-pro-preview", "gemini-3-flash", "gemini-flash-latest", "gemma-4-27b"] {
         assert_eq!(config(id, Off, None), json!({"thinkingBudget":0}), "{id}");

@@ -270,11 +270,11 @@ fn output(result: CallResult<'_>) -> Typed<'_> {
     let call_id = result.id.split('|').next().unwrap_or_default().to_owned();
     let has_images = result.parts.iter().any(|part| matches!(part, Part::Image(_)));
     let output = if has_images {
-        let is_empty = |part: &Part<'_>| matches!(part, Part::Text(text) if text.is_empty());
-        Output::Parts(result.parts.into_iter().filter(|part| !is_empty(part)).map(input).collect())
+        let has_content = |part: &Part<'_>| !matches!(part, Part::Text(text) if is_blank(text));
+        Output::Parts(result.parts.into_iter().filter(has_content).map(input).collect())
     } else {
         let text = joined_text(&result.parts);
-        Output::Text(if text.is_empty() { "(no tool output)".to_owned() } else { text })
+        Output::Text(if is_blank(&text) { "(no tool output)".to_owned() } else { text })
     };
     Typed::FunctionCallOutput { call_id, output }
 }
