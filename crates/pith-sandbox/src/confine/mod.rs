@@ -125,6 +125,7 @@ pub fn confine_for_command(files: BorrowedFd<'_>, system_calls: &Filter) -> Resu
     let cause = |error: rustix::io::Errno| ConfineError { step: Step::Capabilities, cause: error.into() };
     drop_capabilities().map_err(cause)?;
     files::close_on_exec().map_err(|cause| ConfineError { step: Step::Landlock, cause })?;
+    files::grant_devices(files)?;
     files::restrict(files)?;
     system_calls.apply().map_err(|error| ConfineError::new(Step::Seccomp, &error))
 }

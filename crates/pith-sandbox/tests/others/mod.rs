@@ -8,6 +8,9 @@ use std::sync::OnceLock;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+/// Names the program that makes attempts where it cannot be compiled: a user without rights takes that of another.
+pub const PROGRAM: &str = "PITH_TEST_OTHERS";
+
 /// What the sandbox cannot keep an attempt from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gap {
@@ -131,7 +134,6 @@ pub const WORK_OF_NAMESPACES: &[(&str, &str)] = &[
     ("work: System V memory", "$OTHERS memory-make && $OTHERS memory-left"),
     ("work: System V semaphores", "$OTHERS semaphores-make && $OTHERS semaphores-left"),
     ("work: a System V queue", "$OTHERS queue-make && $OTHERS queue-left"),
-    ("work: a POSIX queue", "$OTHERS posix-queue-make && $OTHERS posix-queue-left"),
 ];
 
 /// A process that has something to be taken.
@@ -180,8 +182,11 @@ pub fn filled_in(script: &str, variables: &[(&str, String)]) -> String {
 
 /// The program that makes attempts, compiled once; the error says why there is none.
 pub fn program() -> Result<&'static Path, String> {
-    static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    static COMPILED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let compile = || {
+        if let Some(program) = std::env::var_os(PROGRAM) {
+            return Ok(PathBuf::from(program));
+        }
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pith-sandbox/tests/others/others.c");
         // One for all runs of the suites: whoever compiles it again puts the same in its place.
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -194,5 +199,5 @@ pub fn program() -> Result<&'static Path, String> {
         std::fs::rename(made, &program).map_err(|error| error.to_string())?;
         Ok(program)
     };
-    PROGRAM.get_or_init(compile).as_deref().map_err(Clone::clone)
+    COMPILED.get_or_init(compile).as_deref().map_err(Clone::clone)
 }
