@@ -11,6 +11,16 @@ const SIGNALS_LEVEL: u32 = 6;
 /// The first level that checks the ioctls of devices.
 const DEVICES_LEVEL: u32 = 5;
 
+/// What only namespaces close.
+const WITHOUT_NAMESPACES: [&str; 3] = [
+    "metadata of files outside the writable roots",
+    "files of other processes in /dev/shm",
+    "other terminals of the same user",
+];
+
+/// What no kernel lets pith close, so that `strict` does not ask for it.
+pub const NEVER_CLOSED: [&str; 1] = ["locks (flock, fcntl) on files outside that can be read"];
+
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -84,7 +94,7 @@ impl Support {
     pub fn missing(self) -> Vec<&'static str> {
         let mut missing = Vec::new();
         if !self.namespaces {
-            missing.push("metadata of files outside the writable roots");
+            missing.extend(WITHOUT_NAMESPACES);
         }
         if self.landlock_abi < SIGNALS_LEVEL {
             missing.push("signals to processes outside");

@@ -25,19 +25,12 @@ const LEVEL: ABI = ABI::V6;
 
 const DEVICES: &str = "/dev";
 
-/// Devices and shared memory that programs write to as a matter of course.
-const ALWAYS_WRITABLE: [&str; 10] = [
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
-    "/dev/shm",
-    "/proc/self/fd",
-];
+/// Devices that programs write to as a matter of course.
+const ALWAYS_WRITABLE: [&str; 6] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/proc/self/fd"];
+
+/// Terminals and shared memory. Commands have them, file tools have not.
+const OF_COMMANDS: [&str; 4] = ["/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"];
 
 /// The rules of a policy as the kernel has them, and what they were made from.
 #[derive(Debug)]
@@ -82,6 +75,39 @@ impl AsFd for Rules {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ruleset.as_fd()
     }
+}
+
+/// Adds terminals and shared memory to rules: those that the calling process sees, which may be of its own namespaces.
+pub(super) fn grant_devices(rules: BorrowedFd<'_>) -> Result<(), ConfineError> {
+    let all = AccessFs::from_write(LEVEL) | AccessFs::ReadFile | AccessFs::IoctlDev;
+    // What an older kernel does not know, its rules do not ask for.
+    let known = [all, all & !AccessFs::IoctlDev, all & AccessFs::from_all(ABI::V1)];
+    for path in OF_COMMANDS {
+        let Ok(descriptor) = PathFd::new(path) else { continue };
+        let added = known.iter().map(|rights| add_rule(rules, &descriptor, rights_to(&descriptor, *rights)));
+        let is_known = |result: &io::Result<()>| {
+            result.as_ref().map_err(io::Error::raw_os_error).err().flatten() != Some(libc::EINVAL)
+        };
+        let first = added.into_iter().find(is_known).unwrap_or_else(|| Err(io::ErrorKind::Unsupported.into()));
+        first.map_err(|cause| ConfineError { step: Step::Landlock, cause })?;
+    }
+    Ok(())
+}
+
+/// Adds a rule for a file or directory. The landlock crate can add only to rules that the calling process has made.
+#[allow(unsafe_code)]
+fn add_rule(rules: BorrowedFd<'_>, file: impl AsFd, rights: BitFlags<AccessFs>) -> io::Result<()> {
+    const PATH_BENEATH: libc::c_uint = 1;
+    const NO_FLAGS: libc::c_uint = 0;
+    let (rights, file) = (rights.bits().to_ne_bytes(), file.as_fd().as_raw_fd().to_ne_bytes());
+    let mut rule = [0; size_of::<u64>() + size_of::<libc::c_int>()];
+    rule[..rights.len()].copy_from_slice(&rights);
+    rule[rights.len()..].copy_from_slice(&file);
+    let arguments = (rules.as_raw_fd(), PATH_BENEATH, rule.as_ptr(), NO_FLAGS);
+    // SAFETY: the call reads the rule, which has the two members and the size that it expects, and writes nothing.
+    let result =
+        unsafe { libc::syscall(libc::SYS_landlock_add_rule, arguments.0, arguments.1, arguments.2, arguments.3) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Restricts the calling thread to rules that were made here or by another process. Needs `no_new_privs`.
@@ -170,9 +196,14 @@ fn grant(
     rights: BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, RulesetError> {
     let Some(descriptor) = descriptor else { return Ok(created) };
-    let is_directory = fstat(&descriptor).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir());
-    let rights = if is_directory { rights } else { rights & AccessFs::from_file(LEVEL) };
+    let rights = rights_to(&descriptor, rights);
     created.add_rule(PathBeneath::new(descriptor, rights))
+}
+
+/// Returns those of the rights that there are to a file of this kind.
+fn rights_to(file: impl AsFd, rights: BitFlags<AccessFs>) -> BitFlags<AccessFs> {
+    let is_directory = fstat(&file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir());
+    if is_directory { rights } else { rights & AccessFs::from_file(LEVEL) }
 }
 
 /// Everything that can be read: the siblings of what cannot, at each step from the root down to it.

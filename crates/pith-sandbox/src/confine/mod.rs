@@ -4,7 +4,11 @@
 //! because setting up the rest needs them.
 
 #[cfg(target_os = "linux")]
+mod arguments;
+#[cfg(target_os = "linux")]
 mod files;
+#[cfg(target_os = "linux")]
+mod program;
 #[cfg(target_os = "linux")]
 mod system_calls;
 
@@ -14,7 +18,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::{fmt, io};
 
 #[cfg(target_os = "linux")]
-pub use system_calls::Filters;
+pub use system_calls::Filter;
 
 use crate::policy::Policy;
 
@@ -78,14 +82,13 @@ pub enum Scope {
 #[derive(Debug)]
 pub struct Restrictions {
     files: files::Rules,
-    system_calls: Filters,
+    system_calls: Filter,
 }
 
 #[cfg(target_os = "linux")]
 impl Restrictions {
     pub fn new(policy: &Policy) -> Result<Restrictions, ConfineError> {
-        let system_calls = Filters::new(policy.network).map_err(|error| ConfineError::new(Step::Seccomp, &error))?;
-        Ok(Restrictions { files: files::Rules::new(policy)?, system_calls })
+        Ok(Restrictions { files: files::Rules::new(policy)?, system_calls: Filter::new(policy) })
     }
 
     /// Whether restrictions made now would be the same: nothing has appeared beside a path that cannot be read, and
@@ -99,7 +102,7 @@ impl Restrictions {
         self.files.as_fd()
     }
 
-    pub fn system_calls(&self) -> &Filters {
+    pub fn system_calls(&self) -> &Filter {
         &self.system_calls
     }
 
@@ -118,10 +121,11 @@ impl Restrictions {
 
 /// Confines the calling thread, which starts a command, to restrictions that another process has sent.
 #[cfg(target_os = "linux")]
-pub fn confine_for_command(files: BorrowedFd<'_>, system_calls: &Filters) -> Result<(), ConfineError> {
+pub fn confine_for_command(files: BorrowedFd<'_>, system_calls: &Filter) -> Result<(), ConfineError> {
     let cause = |error: rustix::io::Errno| ConfineError { step: Step::Capabilities, cause: error.into() };
     drop_capabilities().map_err(cause)?;
     files::close_on_exec().map_err(|cause| ConfineError { step: Step::Landlock, cause })?;
+    files::grant_devices(files)?;
     files::restrict(files)?;
     system_calls.apply().map_err(|error| ConfineError::new(Step::Seccomp, &error))
 }

@@ -1,39 +1,17 @@
-//! The system calls that confined commands are refused, as seccomp filters.
+//! The system calls that confined commands are refused, as a seccomp filter.
 //!
-//! What is listed answers `EPERM`. `clone3` answers `ENOSYS` instead, so that the C library falls back to `clone`, whose
-//! flags a filter can see. Calls by the tables of other processor modes end the process; those of x32, which share a
-//! table, answer `ENOSYS`, as on a kernel without them.
-//!
-//! The kernel runs each filter for every call there is when the filter is set, which is for each command. So the list is
-//! searched by halves: a chain of comparisons, as the library makes it, takes 0.4 ms of each command.
+//! What is listed answers `EPERM`. Calls whose arguments a filter cannot see answer `ENOSYS` instead, so that programs
+//! fall back to older ones, whose arguments it can. Calls by the tables of other processor modes end the process; those
+//! of x32, which share a table, answer `ENOSYS`, as on a kernel without them.
 
-use std::collections::BTreeMap;
+use seccompiler::{BpfProgram, sock_filter};
 
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    TargetArch, sock_filter,
-};
-
-use crate::policy::NetworkRule;
-
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
-type Result<T> = std::result::Result<T, seccompiler::Error>;
+use super::arguments;
+use super::program::{self, Refusal, Table};
+use crate::policy::{NetworkRule, Policy};
 
 /// The bytes of an instruction.
 const INSTRUCTION: usize = 8;
-const CLONE_NEWUSER: u64 = 0x1000_0000;
-const TIOCSTI: u64 = 0x5412;
-const TIOCLINUX: u64 = 0x541C;
-/// The low bits of a socket's type; the others are flags.
-const SOCKET_TYPE: u64 = 0xF;
-
-/// Where the kernel shows a filter the number of a call and the table it is from; see seccomp(2).
-const NUMBER: u32 = 0;
-const TABLE: u32 = 4;
-/// The table of this processor.
-const OWN_TABLE: u32 = if cfg!(target_arch = "aarch64") { 0xC000_00B7 } else { 0xC000_003E };
-/// Calls from here on are those of the mode with short pointers on x86-64. No other processor has such numbers.
-const X32: u32 = 0x4000_0000;
 
 /// `open_tree` that changes attributes too (Linux 6.15), which the library has no name for.
 const OPEN_TREE_ATTR: libc::c_long = 467;
@@ -99,200 +77,109 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_iopl,
 ];
 
-/// The filters of a policy, which another process can be sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Filters([BpfProgram; 2]);
+/// Calls whose arguments lie in memory.
+const UNSEEN: [libc::c_long; 2] = [libc::SYS_clone3, libc::SYS_openat2];
 
-impl Filters {
-    pub(super) fn new(network: NetworkRule) -> Result<Filters> {
-        let arch = if cfg!(target_arch = "aarch64") { TargetArch::aarch64 } else { TargetArch::x86_64 };
-        let answer = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-        let by_arguments = SeccompFilter::new(refused(network)?, SeccompAction::Allow, answer, arch)?.try_into()?;
-        Ok(Filters([by_number(), by_arguments]))
+/// System V memory, semaphores and queues, and POSIX queues: without a namespace of their own those of everybody. They
+/// are known by number and name, so it takes no file to reach them.
+const SHARED: &[libc::c_long] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+/// The filter of a policy, which another process can be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter(BpfProgram);
+
+impl Filter {
+    pub(super) fn new(policy: &Policy) -> Filter {
+        // They come with the other namespaces.
+        let has_own_ipc = policy.namespaces;
+        Filter(program::of(&table(policy.network, has_own_ipc)))
     }
 
     /// Restricts the calling thread. Needs `no_new_privs`.
-    pub(super) fn apply(&self) -> Result<()> {
-        self.0.iter().try_for_each(|program| seccompiler::apply_filter(program))
+    pub(super) fn apply(&self) -> Result<(), seccompiler::Error> {
+        seccompiler::apply_filter(&self.0)
     }
 
-    /// The filters for another process: the length of the first in instructions, then the instructions of both.
+    /// The instructions, for another process.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let n_first = (self.0[0].len() as u32).to_le_bytes();
-        let instructions = self.0.iter().flatten().flat_map(|instruction| {
+        let instructions = self.0.iter().flat_map(|instruction| {
             let [code_low, code_high] = instruction.code.to_le_bytes();
             let [a, b, c, d] = instruction.k.to_le_bytes();
             [code_low, code_high, instruction.jt, instruction.jf, a, b, c, d]
         });
-        n_first.into_iter().chain(instructions).collect()
+        instructions.collect()
     }
 
-    /// Reads what [`Filters::to_bytes`] has written; `None` if it has not.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Filters> {
-        let (n_first, instructions) = bytes.split_first_chunk::<4>()?;
-        let (instructions, []) = instructions.as_chunks::<INSTRUCTION>() else { return None };
-        let (first, second) = instructions.split_at_checked(u32::from_le_bytes(*n_first) as usize)?;
-        if first.is_empty() || second.is_empty() {
-            return None;
-        }
-        let program = |instructions: &[[u8; INSTRUCTION]]| -> BpfProgram {
-            let decoded = instructions.iter().map(|[code_low, code_high, jt, jf, a, b, c, d]| sock_filter {
-                code: u16::from_le_bytes([*code_low, *code_high]),
-                jt: *jt,
-                jf: *jf,
-                k: u32::from_le_bytes([*a, *b, *c, *d]),
-            });
-            decoded.collect()
-        };
-        Some(Filters([program(first), program(second)]))
+    /// Reads what [`Filter::to_bytes`] has written; `None` if it has not.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Filter> {
+        let (instructions @ [_, ..], []) = bytes.as_chunks::<INSTRUCTION>() else { return None };
+        let decoded = instructions.iter().map(|[code_low, code_high, jt, jf, a, b, c, d]| sock_filter {
+            code: u16::from_le_bytes([*code_low, *code_high]),
+            jt: *jt,
+            jf: *jf,
+            k: u32::from_le_bytes([*a, *b, *c, *d]),
+        });
+        Some(Filter(decoded.collect()))
     }
 }
 
-/// The filter of the calls that are refused whatever their arguments are.
-fn by_number() -> BpfProgram {
-    let errno = |errno: i32| libc::SECCOMP_RET_ERRNO | errno.unsigned_abs();
-    let refused = REFUSED.iter().map(|number| (*number, errno(libc::EPERM)));
-    let mut answers: Vec<(u32, u32)> = refused
-        .chain([(libc::SYS_clone3, errno(libc::ENOSYS))])
-        .map(|(number, answer)| (number as u32, answer))
-        .collect();
-    answers.sort_unstable();
-    let mut program = vec![
-        load(TABLE),
-        jump(libc::BPF_JEQ, OWN_TABLE, 1, 0),
-        answer(libc::SECCOMP_RET_KILL_PROCESS),
-        load(NUMBER),
-        jump(libc::BPF_JGE, X32, 0, 1),
-        answer(errno(libc::ENOSYS)),
-    ];
-    program.extend(search(&answers));
-    program
-}
-
-/// Finds the answer to a call by halves; what is not in the list is let through. The list is sorted.
-fn search(answers: &[(u32, u32)]) -> Vec<sock_filter> {
-    match answers {
-        [] => vec![answer(libc::SECCOMP_RET_ALLOW)],
-        [(number, found)] => {
-            vec![jump(libc::BPF_JEQ, *number, 0, 1), answer(*found), answer(libc::SECCOMP_RET_ALLOW)]
-        }
-        more => {
-            let (low, high) = more.split_at(more.len() / 2);
-            let (first_high, mut low) = (high[0].0, search(low));
-            let skipped = u8::try_from(low.len()).expect("half of the list is less than 256 instructions");
-            low.insert(0, jump(libc::BPF_JGE, first_high, skipped, 0));
-            low.extend(search(high));
-            low
-        }
-    }
-}
-
-fn load(offset: u32) -> sock_filter {
-    sock_filter { code: (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, jt: 0, jf: 0, k: offset }
-}
-
-fn jump(comparison: u32, value: u32, if_so: u8, if_not: u8) -> sock_filter {
-    sock_filter { code: (libc::BPF_JMP | comparison | libc::BPF_K) as u16, jt: if_so, jf: if_not, k: value }
-}
-
-fn answer(value: u32) -> sock_filter {
-    sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: value }
-}
-
-/// What is refused by its arguments.
-fn refused(network: NetworkRule) -> Result<Rules> {
-    let mut rules = Rules::new();
-    let new_user_namespace = || rule([argument(0, SeccompCmpOp::MaskedEq(CLONE_NEWUSER), CLONE_NEWUSER)]);
-    rules.insert(libc::SYS_unshare, vec![new_user_namespace()?]);
-    rules.insert(libc::SYS_clone, vec![new_user_namespace()?]);
-    let request = |value| rule([argument(1, SeccompCmpOp::Eq, value)]);
-    rules.insert(libc::SYS_ioctl, vec![request(TIOCSTI)?, request(TIOCLINUX)?]);
-    rules.insert(libc::SYS_socket, sockets(network)?);
-    Ok(rules)
-}
-
-/// Which calls of `socket` are refused; an empty list refuses all.
-fn sockets(network: NetworkRule) -> Result<Vec<SeccompRule>> {
-    let family = |operation, value: i32| argument(0, operation, u64::from(value.unsigned_abs()));
-    let mut allowed = Vec::new();
-    if network.has_internet_sockets() {
-        allowed.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
-    }
-    if network.unix {
-        allowed.push(libc::AF_UNIX);
-    }
-    if allowed.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut refused = vec![rule(allowed.iter().map(|allowed| family(SeccompCmpOp::Ne, *allowed)))?];
-    if network.has_internet_sockets() {
-        let raw = u64::from(libc::SOCK_RAW.unsigned_abs());
-        for internet in [libc::AF_INET, libc::AF_INET6] {
-            let is_raw = argument(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), raw);
-            refused.push(rule([family(SeccompCmpOp::Eq, internet), is_raw])?);
-        }
-        let not_routes = argument(2, SeccompCmpOp::Ne, u64::from(libc::NETLINK_ROUTE.unsigned_abs()));
-        refused.push(rule([family(SeccompCmpOp::Eq, libc::AF_NETLINK), not_routes])?);
-    }
-    Ok(refused)
-}
-
-fn argument(index: u8, operation: SeccompCmpOp, value: u64) -> Result<SeccompCondition> {
-    Ok(SeccompCondition::new(index, SeccompCmpArgLen::Dword, operation, value)?)
-}
-
-fn rule(conditions: impl IntoIterator<Item = Result<SeccompCondition>>) -> Result<SeccompRule> {
-    Ok(SeccompRule::new(conditions.into_iter().collect::<Result<_>>()?)?)
+/// Everything that is refused to commands.
+fn table(network: NetworkRule, has_own_ipc: bool) -> Table {
+    let mut table = arguments::table(network);
+    let shared = if has_own_ipc { &[] } else { SHARED };
+    table.extend(REFUSED.iter().chain(shared).map(|number| (*number, Refusal::Always(libc::EPERM))));
+    table.extend(UNSEEN.map(|number| (number, Refusal::Always(libc::ENOSYS))));
+    table
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::confine::arguments::tests::network;
+    use crate::confine::program::tests::{call, errno, run};
     use crate::settings::NetworkMode;
-
-    /// What a filter answers, run as the kernel runs it.
-    fn run(program: &[sock_filter], table: u32, number: u32) -> u32 {
-        let (mut at, mut value) = (0, 0);
-        loop {
-            let sock_filter { code, jt, jf, k } = program[at];
-            let jumped = |is_so: bool| at + 1 + usize::from(if is_so { jt } else { jf });
-            at = match code {
-                0x20 => {
-                    value = if k == TABLE { table } else { number };
-                    at + 1
-                }
-                0x15 => jumped(value == k),
-                0x35 => jumped(value >= k),
-                0x06 => return k,
-                other => panic!("{other:#x}"),
-            };
-        }
-    }
 
     #[test]
     fn the_list_is_refused_and_nothing_beside_it() {
-        let program = by_number();
-        let errno = |number: i32| libc::SECCOMP_RET_ERRNO | number.unsigned_abs();
-        for number in 0..1000 {
-            let expected = match number {
-                libc::SYS_clone3 => errno(libc::ENOSYS),
-                number if REFUSED.contains(&number) => errno(libc::EPERM),
-                _ => libc::SECCOMP_RET_ALLOW,
-            };
-            assert_eq!(run(&program, OWN_TABLE, number as u32), expected, "{number}");
-            assert_eq!(run(&program, OWN_TABLE, X32 | number as u32), errno(libc::ENOSYS), "{number} of x32");
-            assert_eq!(run(&program, 0x4000_0003, number as u32), libc::SECCOMP_RET_KILL_PROCESS, "{number} of i386");
+        for (has_own_ipc, number_of_shared) in [(false, errno(libc::EPERM)), (true, libc::SECCOMP_RET_ALLOW)] {
+            let mut table = table(network(NetworkMode::Off, false), has_own_ipc);
+            table.retain(|_, refusal| matches!(refusal, Refusal::Always(_)));
+            let program = program::of(&table);
+            for number in 0..1000 {
+                let expected = match number {
+                    number if UNSEEN.contains(&number) => errno(libc::ENOSYS),
+                    number if REFUSED.contains(&number) => errno(libc::EPERM),
+                    number if SHARED.contains(&number) => number_of_shared,
+                    libc::SYS_socket | libc::SYS_bind => errno(libc::EPERM),
+                    _ => libc::SECCOMP_RET_ALLOW,
+                };
+                assert_eq!(run(&program, call(number, [0; 6])), expected, "{number}");
+            }
         }
     }
 
     #[test]
     fn filters_arrive_as_they_were_sent() {
         for (mode, unix) in [(NetworkMode::Off, false), (NetworkMode::On, true)] {
-            let filters = Filters::new(NetworkRule { mode, unix, local: false }).unwrap();
-            let bytes = filters.to_bytes();
-            assert_eq!(Filters::from_bytes(&bytes), Some(filters));
-            for broken in [&bytes[..3], &bytes[..4], &bytes[..bytes.len() - 1], &[0xFF; 20]] {
-                assert_eq!(Filters::from_bytes(broken), None);
+            let filter = Filter(program::of(&table(network(mode, unix), false)));
+            let bytes = filter.to_bytes();
+            assert_eq!(Filter::from_bytes(&bytes), Some(filter));
+            for broken in [&bytes[..3], &[], &bytes[..bytes.len() - 1]] {
+                assert_eq!(Filter::from_bytes(broken), None);
             }
         }
     }

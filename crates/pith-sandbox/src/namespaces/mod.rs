@@ -2,8 +2,10 @@
 //!
 //! A process, the keeper, [sets the namespaces up](set_up) and stays in them for as long as they are needed. The
 //! supervisor of each command [joins](join) them before it confines itself. What the kernel refuses by a mount it
-//! refuses for mode bits and times too, and for paths that Landlock cannot take out of a writable directory.
+//! refuses for mode bits and times too, and for paths that Landlock cannot take out of a writable directory. Memory,
+//! semaphores and queues that are shared, and terminals, are their own.
 
+mod devices;
 mod mounts;
 mod network;
 mod placeholders;
@@ -47,7 +49,8 @@ pub fn set_up(plan: &Plan) -> Result<Option<TcpListener>, NamespaceError> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let network = if plan.network == OwnNetwork::None { UnshareFlags::empty() } else { UnshareFlags::NEWNET };
     #[allow(deprecated, reason = "deprecated for a flag that is not used here, in favour of an unsafe function")]
-    let unshared = rustix::thread::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS | network);
+    let unshared =
+        rustix::thread::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC | network);
     unshared.map_err(|error| failed("unshare", error))?;
     // The user stays who it is. The kernel lets a group be mapped only after groups can be changed no more.
     for (file, text) in [
@@ -68,7 +71,8 @@ pub fn set_up(plan: &Plan) -> Result<Option<TcpListener>, NamespaceError> {
 /// Moves this process, which must have one thread, into the namespaces of a keeper. Protected paths that were put in
 /// place of others since are held from now on too. The current directory is the root afterwards.
 pub fn join(keeper: BorrowedFd<'_>, plan: &Plan) -> Result<(), NamespaceError> {
-    let mut spaces = ThreadNameSpaceType::USER | ThreadNameSpaceType::MOUNT;
+    let mut spaces =
+        ThreadNameSpaceType::USER | ThreadNameSpaceType::MOUNT | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
     if plan.network != OwnNetwork::None {
         spaces |= ThreadNameSpaceType::NETWORK;
     }

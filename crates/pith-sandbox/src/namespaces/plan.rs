@@ -18,9 +18,6 @@ const CONTAINER_SOCKETS: [&str; 6] = [
     "/run/k3s/containerd/containerd.sock",
 ];
 
-/// Written as a matter of course, though no policy names them.
-const ALWAYS_WRITABLE: [&str; 2] = ["/dev/pts", "/dev/shm"];
-
 /// What is arranged. Paths have no links in them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -65,7 +62,6 @@ impl Plan {
     /// Plans for a policy. `runtime_dir` is where the user's daemons have their sockets.
     pub fn of(policy: &Policy, runtime_dir: Option<&Path>) -> Plan {
         let mut writable = policy.writable.clone();
-        writable.extend(ALWAYS_WRITABLE.iter().map(PathBuf::from));
         // The outer of two comes first, so that it does not cover the inner one.
         writable.sort();
         let held = policy.protected.iter().filter(|path| link_in(path, &writable).is_none());

@@ -157,7 +157,7 @@ impl Ground {
     }
 
     /// Runs a script in the project, held to a policy if there is one, and returns whether it succeeded.
-    fn run(&mut self, script: &str, policy: Option<&Policy>) -> bool {
+    pub fn run(&mut self, script: &str, policy: Option<&Policy>) -> bool {
         if script.contains("$VICTIM") {
             self.start_victim();
         }
@@ -183,7 +183,7 @@ impl Ground {
         if attempt.effect.is_empty() { succeeded } else { self.shell(attempt.effect).status().expect("sh").success() }
     }
 
-    fn shell(&self, script: &str) -> Command {
+    pub fn shell(&self, script: &str) -> Command {
         let mut command = Command::new("/bin/sh");
         command
             .args(["-c", script])
@@ -280,7 +280,7 @@ pub fn write() -> Value {
     json!({"profile": "workspace-write"})
 }
 
-fn everybody(rights: Rights) -> Vec<Who> {
+pub fn everybody(rights: Rights) -> Vec<Who> {
     let mut all = Vec::new();
     if rights != Rights::OfRoot {
         all.push(Who::User);
@@ -296,7 +296,7 @@ fn is_root() -> bool {
 }
 
 /// Runs something on a thread of its own that belongs to a user.
-fn on_thread_of<T: Send + 'static>(who: Who, work: impl FnOnce() -> T + Send + 'static) -> T {
+pub fn on_thread_of<T: Send + 'static>(who: Who, work: impl FnOnce() -> T + Send + 'static) -> T {
     let thread = std::thread::spawn(move || {
         if who == Who::User && is_root() {
             let (user, group) = (rustix::process::Uid::from_raw(NOBODY), rustix::process::Gid::from_raw(NOBODY));

@@ -7,10 +7,13 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail anywhere, and prints a table")]
 
 mod ground;
+#[path = "../others/mod.rs"]
+mod rows;
 
 mod files;
 mod kernel;
 mod network;
+mod others;
 mod policies;
 mod processes;
 mod protected;

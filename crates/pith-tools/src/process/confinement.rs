@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use pith_sandbox::confine::{ConfineError, Filters, Step, confine_for_command};
+use pith_sandbox::confine::{ConfineError, Filter, Step, confine_for_command};
 use pith_sandbox::namespaces::{self, Plan};
 
 use super::channel::Report;
@@ -52,7 +52,7 @@ pub(super) struct Received {
     /// A keeper, and how its namespaces are arranged.
     namespaces: Option<(OwnedFd, Plan)>,
     files: OwnedFd,
-    system_calls: Filters,
+    system_calls: Filter,
 }
 
 impl Received {
@@ -91,7 +91,7 @@ pub(super) fn receive(confinement: Confinement, from: &mut UnixStream) -> io::Re
         }
     };
     let files = descriptor::receive(from)?;
-    let system_calls = Filters::from_bytes(&receive_bytes(from)?).ok_or(io::ErrorKind::InvalidData)?;
+    let system_calls = Filter::from_bytes(&receive_bytes(from)?).ok_or(io::ErrorKind::InvalidData)?;
     Ok(Some(Received { namespaces, files, system_calls }))
 }
 

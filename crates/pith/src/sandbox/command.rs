@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 use pith_config::Environment;
+use pith_sandbox::support::NEVER_CLOSED;
 use pith_sandbox::{Profile, Require, Support};
 use pith_tools::process::{CgroupUse, CommandLine, Jobs, Supervisor, probe_cgroups, probe_namespaces};
 use pith_tools::sandbox::{Oversight, Variables};
@@ -64,9 +65,9 @@ fn check() -> anyhow::Result<u8> {
                 Ok(()) => "protected paths too; network.mode may be domains.\n",
                 Err(_) => "protected paths by putting back what was changed; network.mode cannot be domains.\n",
             });
-            let missing = support.missing();
-            text.push_str(if missing.is_empty() { "No known gaps.\n" } else { "Gaps that stay open:\n" });
-            missing.iter().for_each(|gap| text.push_str(&format!("  {gap}\n")));
+            text.push_str("Gaps that stay open:\n");
+            let gaps = support.missing().into_iter().chain(NEVER_CLOSED);
+            gaps.for_each(|gap| text.push_str(&format!("  {gap}\n")));
         }
         Err(why) => text.push_str(&format!("{why}\n")),
     }
