@@ -211,11 +211,41 @@ fn flags_choose_servers_and_their_tools() {
     let (model, home, server) = home_answering([Turn::text("fine")], |server| json!({"user": entry(server)}));
     let given = file(json!({"given": entry(&server)}));
     let mut scene = Scene::in_home(model, home, |builder| {
-        builder.args(["--no-mcp", "--mcp-config", &given, "--exclude-tools", "mcp__*__wait", "--tools", "read"])
+        let tools = ["--exclude-tools", "mcp__*__wait", "--tools", "read,mcp__given__*"];
+        builder.args(["--no-mcp", "--mcp-config", &given]).args(tools)
     });
     scene.run("go");
     assert_eq!(offered(&scene, 0), ["mcp__given__greet", "mcp__given__visit"]);
     finish(scene, &server);
+}
+
+#[test]
+fn tools_of_servers_are_used_only_if_the_flag_names_them() {
+    let check = |exposure: &str, tools: &str, declared: &[&str], is_run: bool| {
+        let search = Turn::call("tool_search", json!({"query": "greet"}));
+        let turns = [search, Turn::call("mcp__shell__greet", json!({"who": "you"})), Turn::text("done")];
+        let entry = |server: &Path| json!({"shell": {"command": "sh", "args": [server], "exposure": exposure}});
+        let (model, home, server) = home_answering(turns, entry);
+        let mut scene = Scene::in_home(model, home, |builder| builder.args(["--tools", tools]));
+        scene.run("go");
+        let what = format!("{exposure}, --tools {tools}");
+        let body = scene.server.wait_request(0).body;
+        let names = body["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
+        assert_eq!(names.collect::<Vec<_>>(), declared, "{what}");
+        let result = texts(&scene.tool_results().remove(1)["content"]);
+        let expected = if is_run { "Hello from the server" } else { "Tool mcp__shell__greet not found" };
+        assert_eq!(result, expected, "{what}");
+        assert_eq!(log(&server, "log").contains("tools/call"), is_run, "{what}");
+        scene.finish();
+    };
+    for exposure in ["direct", "deferred"] {
+        check(exposure, "read", &["read"], false);
+        check(exposure, "read,mcp__other__*", &["read"], false);
+        check(exposure, "read,mcp__shell__visit", &["read", "mcp__shell__visit"], false);
+        check(exposure, "mcp__shell__greet,read", &["read", "mcp__shell__greet"], true);
+    }
+    check("deferred", "read,tool_search", &["read", "tool_search"], false);
+    check("deferred", "read,tool_search,mcp__shell__g*", &["read", "tool_search"], true);
 }
 
 #[test]
