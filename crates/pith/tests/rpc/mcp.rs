@@ -220,6 +220,37 @@ fn flags_choose_servers_and_their_tools() {
 }
 
 #[test]
+fn servers_that_are_switched_off_do_not_start() {
+    let check = |flags: &[&str], user: Value, project: Value, is_on: bool| {
+        let (model, home, server) = home_answering([Turn::text("fine")], |server| json!({"user": entry(server)}));
+        home.write_settings(&json!({"extensions": user}));
+        std::fs::create_dir_all(home.work().join(".pi")).expect("created");
+        std::fs::write(home.work().join(".pi/settings.json"), json!({"extensions": project}).to_string())
+            .expect("written");
+        let mut scene = Scene::in_home(model, home, |builder| builder.args(["--approve"]).args(flags));
+        scene.run("go");
+        let what = format!("{flags:?} {user} {project}");
+        assert_eq!(!log(&server, "pids").is_empty(), is_on, "{what}");
+        assert_eq!(!offered(&scene, 0).is_empty(), is_on, "{what}");
+        let found = scene.host.data(json!({"type": "get_diagnostics"}))["diagnostics"].clone();
+        assert_eq!(found, json!([]), "{what}");
+        scene.finish();
+    };
+    let (none, off, on) = (json!([]), json!(["-builtin:mcp"]), json!(["+builtin:mcp"]));
+    check(&[], none.clone(), none.clone(), true);
+    check(&[], json!(["-builtin:tool-search", "-builtin:codemode"]), none.clone(), true);
+    check(&[], off.clone(), none.clone(), false);
+    check(&[], json!(["!builtin:*"]), none.clone(), false);
+    check(&[], none.clone(), off.clone(), false);
+    check(&[], on.clone(), off.clone(), false);
+    check(&[], off.clone(), on.clone(), true);
+    check(&["-e", "builtin:mcp"], off.clone(), none.clone(), true);
+    check(&["--no-extensions"], on.clone(), none.clone(), false);
+    check(&["--no-extensions", "-e", "builtin:mcp"], off, none.clone(), true);
+    check(&["--no-mcp", "-e", "builtin:mcp"], on, none, false);
+}
+
+#[test]
 fn tools_of_servers_are_used_only_if_the_flag_names_them() {
     let check = |exposure: &str, tools: &str, declared: &[&str], is_run: bool| {
         let search = Turn::call("tool_search", json!({"query": "greet"}));
