@@ -57,6 +57,37 @@ pub struct Discovery {
     pub errors: Vec<LoadError>,
 }
 
+/// What names an extension that pi has built in, as in `builtin:mcp`.
+const BUILT_IN: &str = "builtin:";
+/// Those of them that pith can do without, or has as part of itself.
+const BUILT_INS: [&str; 4] = ["mcp", "tool-search", "codemode", "llama.cpp"];
+
+/// Returns what a source of the command line names, if that is built in: its name, or why there is no such thing.
+pub fn built_in(source: &str) -> Option<Result<&str, String>> {
+    let name = source.strip_prefix(BUILT_IN)?;
+    let is_known = BUILT_INS.contains(&name);
+    Some(if is_known {
+        Ok(name)
+    } else {
+        Err(format!("there is no such built-in extension; there are {}", BUILT_INS.join(", ")))
+    })
+}
+
+/// Returns whether an `extensions` array of settings switches something built in on or off: `+builtin:mcp`,
+/// `-builtin:mcp`, or `!` and a pattern.
+pub fn switches_built_in(settings: &[String], name: &str) -> Option<bool> {
+    let path = format!("{BUILT_IN}{name}");
+    let has = |mark: &str| settings.iter().any(|entry| entry.strip_prefix(mark) == Some(&path));
+    let mut excluded = settings.iter().filter_map(|entry| glob(entry.strip_prefix('!')?));
+    if has("-") {
+        Some(false)
+    } else if has("+") {
+        Some(true)
+    } else {
+        excluded.any(|glob| glob.is_match(&path)).then_some(false)
+    }
+}
+
 /// Searches everywhere; only the first occurrence of a file is used.
 pub fn discover(places: &Places) -> Discovery {
     let mut search = Search { places, found: Discovery::default(), seen: HashSet::new() };
@@ -276,6 +307,25 @@ mod tests {
                 .collect();
             assert_eq!(shown, expected);
         }
+    }
+
+    #[test]
+    fn what_is_built_in_is_switched_by_settings() {
+        let check = |settings: &[&str], expected: Option<bool>| {
+            let settings: Vec<String> = settings.iter().map(|entry| (*entry).to_owned()).collect();
+            assert_eq!(switches_built_in(&settings, "mcp"), expected, "{settings:?}");
+        };
+        check(&[], None);
+        check(&["-builtin:tool-search", "-builtin:codemode", "builtin:mcp", "-mcp"], None);
+        check(&["-builtin:mcp"], Some(false));
+        check(&["+builtin:mcp"], Some(true));
+        check(&["+builtin:mcp", "-builtin:mcp"], Some(false));
+        check(&["!builtin:*", "+builtin:mcp"], Some(true));
+        check(&["!builtin:m*"], Some(false));
+        check(&["!*.ts"], None);
+        assert_eq!(built_in("builtin:mcp"), Some(Ok("mcp")));
+        assert!(built_in("builtin:x").is_some_and(|found| found.is_err()));
+        assert_eq!(built_in("./builtin.ts"), None);
     }
 
     #[test]

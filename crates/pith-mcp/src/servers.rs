@@ -36,6 +36,8 @@ pub struct Options {
     pub given: Given,
     /// Whether the files of a directory may be used.
     pub trust: Box<dyn Fn(&Path) -> ProjectTrust + Send + Sync>,
+    /// Whether the user wants no servers of files and extensions in a directory.
+    pub is_off: Box<dyn Fn(&Path) -> bool + Send + Sync>,
     /// Returns the variables with keys of models.
     pub hidden: Box<dyn Fn() -> Vec<String> + Send + Sync>,
     /// Learns the credentials of servers.
@@ -247,6 +249,7 @@ impl Servers {
             let (host, registered) = (collection.host.clone(), collection.registered.clone());
             (collection.cwd.clone(), Given { host, registered, ..options.given.clone() })
         };
+        let given = Given { no_files: given.no_files || (options.is_off)(&cwd), ..given };
         let trust = (options.trust)(&cwd);
         let places = Places { cwd, ..options.places.clone() };
         let read = read_all(&places, &given, trust);

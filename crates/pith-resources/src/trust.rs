@@ -64,11 +64,8 @@ pub enum Verdict {
 
 /// Decides whether a project is trusted.
 pub fn decide(inputs: &TrustInputs) -> Verdict {
-    let said = match inputs.flag {
-        Some(said) => Some(said),
-        None if !inputs.is_gated => Some(true),
-        None => inputs.extension.or(inputs.saved),
-    };
+    // A "no" of the user holds also where nothing needs trust yet.
+    let said = inputs.flag.or(inputs.extension).or(inputs.saved).or((!inputs.is_gated).then_some(true));
     match (said, inputs.default) {
         (Some(true), _) | (None, DefaultTrust::Always) => Verdict::Trusted,
         (Some(false), _) | (None, DefaultTrust::Never) => Verdict::Untrusted,

@@ -59,4 +59,4 @@ pub use rules::StreamRules;
 pub use run::RetryPolicy;
 pub use sandbox::ChangeSandbox;
 pub use session::{Session, SessionExit};
-pub use tools::{MadeTools, MakeTools, ToolChoice};
+pub use tools::{MadeTools, MakeTools, ToolChoice, ToolFlags, name_in_entry};

@@ -254,6 +254,10 @@ impl Session {
             // Both exist: one was just written, the other was navigated to.
             let _ = self.store.append_label(summary.as_deref().unwrap_or(&target), Some(label));
         }
+        if has_moved && self.store.leaf().is_some() {
+            self.restore_tools();
+            self.assemble_prompt();
+        }
         self.report_store();
         let answer = Navigated {
             cancelled: false,

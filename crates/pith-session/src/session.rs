@@ -184,6 +184,7 @@ impl Session {
             settles_handled: false,
             is_closing: false,
         };
+        session.restore_tools();
         session.assemble_prompt();
         session.begin_session();
         if let Some(name) = session.options.name.take() {

@@ -51,11 +51,15 @@ impl SessionStore {
         let mut lines = self.tree.lines();
         let path = self.tree.path(self.leaf);
         let custom = path.into_iter().filter(|index| self.tree.node(*index).kind == Kind::Custom);
-        let data = |index: NodeIndex| {
-            let mut entry = object(lines.get(index).ok()?).ok()?;
-            (entry.get("customType")?.as_str()? == custom_type).then(|| entry.remove("data")).flatten()
-        };
-        custom.filter_map(data).collect()
+        custom.filter_map(|index| custom_data_of(lines.get(index).ok()?, custom_type)).collect()
+    }
+
+    /// Returns the data of the last `custom` entry of a type on the current branch. Older ones are not read.
+    pub fn last_custom_data(&self, custom_type: &str) -> Option<Value> {
+        let mut lines = self.tree.lines();
+        let path = self.tree.path(self.leaf);
+        let mut custom = path.into_iter().rev().filter(|index| self.tree.node(*index).kind == Kind::Custom);
+        custom.find_map(|index| custom_data_of(lines.get(index).ok()?, custom_type))
     }
 
     /// Returns the messages of the context that come from entries of some kinds, oldest first. Others are not read.
@@ -100,6 +104,11 @@ impl SessionStore {
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
     }
+}
+
+fn custom_data_of(line: &[u8], custom_type: &str) -> Option<Value> {
+    let mut entry = object(line).ok()?;
+    (entry.get("customType")?.as_str()? == custom_type).then(|| entry.remove("data")).flatten()
 }
 
 impl EntryTree {

@@ -300,14 +300,10 @@ impl Project {
             return known;
         }
         let file = TrustFile::in_agent_dir(self.agent_dir.path());
-        let saved = if gated.is_empty() {
+        let saved = file.decision(cwd).unwrap_or_else(|error| {
+            problems.push(Diagnostic::warning("trust_file", self.agent_dir.trust_file(), error.to_string()));
             None
-        } else {
-            file.decision(cwd).unwrap_or_else(|error| {
-                problems.push(Diagnostic::warning("trust_file", self.agent_dir.trust_file(), error.to_string()));
-                None
-            })
-        };
+        });
         let verdict = decide(&TrustInputs {
             is_gated: !gated.is_empty(),
             flag: self.approve,

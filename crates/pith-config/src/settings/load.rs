@@ -28,9 +28,10 @@ pub fn load(agent: &AgentDir, cwd: &Path, trusted: bool) -> LoadedSettings {
     let project =
         if trusted { read_scope(&project_file, Scope::Project, &mut diagnostics) } else { Document::default() };
     let limits = merge_limits(user.limits, project.limits, &project_file, &mut diagnostics);
-    let (user, project) = (user.members, project.members);
+    let (user, mut project) = (user.members, project.members);
     let user_resources = decode(&user, agent.settings_file(), &mut diagnostics);
     let project_resources = decode(&project, project_file, &mut diagnostics);
+    extend_default_tools(&user, &mut project);
     let mut merged = Value::Object(user);
     document::merge(&mut merged, Value::Object(project));
     let merged = merged.as_object().expect("objects merge into an object");
@@ -132,6 +133,19 @@ fn read_scope(file: &Path, scope: Scope, found: &mut Vec<Diagnostic>) -> Documen
         limits.problems.push(format!("limits: {} cannot be read", file.display()));
     }
     Document { members: Map::new(), limits }
+}
+
+/// Puts the user's `defaultTools` before a list of the project that only changes it, with `+name` and `-name`.
+fn extend_default_tools(user: &Map<String, Value>, project: &mut Map<String, Value>) {
+    let (Some(Value::Array(user)), Some(Value::Array(own))) =
+        (user.get("defaultTools"), project.get_mut("defaultTools"))
+    else {
+        return;
+    };
+    let is_change = |entry: &Value| entry.as_str().is_some_and(|entry| entry.starts_with(['+', '-']));
+    if !own.is_empty() && own.iter().all(is_change) {
+        own.splice(0..0, user.iter().cloned());
+    }
 }
 
 /// The user's limits, lowered by those of the project.

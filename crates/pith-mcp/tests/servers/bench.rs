@@ -96,6 +96,7 @@ impl Bench {
             places,
             given: Given::default(),
             trust: Box::new(|_| ProjectTrust::Given),
+            is_off: Box::new(|_| false),
             hidden: Box::new(|| vec!["ANTHROPIC_API_KEY".to_owned()]),
             secrets: secrets.clone(),
             web: Web::default().patient(),

@@ -18,7 +18,10 @@ fn the_decision() {
     // gated, flag, extension, saved, default
     let table = [
         ((false, none, none, none, Ask), Trusted),
-        ((false, none, none, no, Never), Trusted), // nothing there to be afraid of
+        ((false, none, none, none, Never), Trusted), // nothing there to be afraid of
+        ((false, none, none, no, Always), Untrusted),
+        ((false, none, none, yes, Never), Trusted),
+        ((false, yes, none, no, Ask), Trusted),
         ((false, no, none, none, Always), Untrusted),
         ((true, yes, no, no, Never), Trusted),
         ((true, no, yes, yes, Always), Untrusted),

@@ -16,6 +16,7 @@ use crate::log::log_line;
 use crate::project::{Contributed, ReloadReason};
 use crate::replace::Replacement;
 use crate::session::Session;
+use crate::tools::Registered;
 
 /// Why a session starts, as `session_start` reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,10 +142,8 @@ impl Session {
 
     /// Raises `session_start` and `resources_discover`. The extensions are bound.
     fn announce_session(&mut self, start_reason: StartReason, previous: Option<String>) {
-        if !matches!(start_reason, StartReason::Startup | StartReason::Reload) {
-            self.tools.forget_choice();
-        }
-        self.begin_extension_tools();
+        let is_reload = start_reason == StartReason::Reload;
+        self.begin_extension_tools(if is_reload { Registered::Again } else { Registered::AtStart });
         let Some(handle) = self.extension_handle().cloned() else {
             return self.on_session_announced(DiscoveredResources::default());
         };

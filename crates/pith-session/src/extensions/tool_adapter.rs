@@ -8,9 +8,12 @@ use crate::session::Session;
 use crate::tools::{FittingTool, Registered};
 
 impl Session {
-    /// Called when the extensions of a session are loaded. Activates all their tools.
-    pub(crate) fn begin_extension_tools(&mut self) {
-        self.take_extension_tools(Registered::AtStart);
+    /// Called when the extensions of a session are loaded, for the first time or again.
+    pub(crate) fn begin_extension_tools(&mut self, registered: Registered) {
+        self.take_extension_tools(registered);
+        if registered == Registered::Again {
+            self.record_tools();
+        }
         self.take_extension_servers();
     }
 
@@ -18,12 +21,6 @@ impl Session {
     pub(crate) fn on_registry_changed(&mut self) {
         self.take_extension_tools(Registered::Later);
         self.take_extension_servers();
-    }
-
-    /// Sets the active tools, from the next model request on.
-    pub(crate) fn set_active_tools(&mut self, names: &[String]) {
-        self.tools.choose(names);
-        self.assemble_prompt();
     }
 
     fn take_extension_tools(&mut self, registered: Registered) {

@@ -12,7 +12,7 @@ impl Session {
     /// known; an abort ends the wait.
     pub(crate) fn answer_turn(&mut self, answer: oneshot::Sender<Turn>) {
         let is_first = self.activity.run_mut().is_some_and(|run| !std::mem::replace(&mut run.has_begun_servers, true));
-        let wait = if is_first { self.mcp.servers.begin_work(&|| self.found_tools()) } else { None };
+        let wait = if is_first { self.mcp.servers.begin_work(&|| self.needed_tools()) } else { None };
         match (wait, self.activity.run()) {
             (Some(wait), Some(run)) => {
                 let cancel = run.cancel.clone();
@@ -40,8 +40,15 @@ impl Session {
     /// Starts servers that were added while a run is under way; their tools count from its next request on.
     pub(super) fn start_added_servers(&mut self) {
         if self.activity.run().is_some_and(|run| run.has_begun_servers) {
-            drop(self.mcp.servers.begin_work(&|| self.found_tools()));
+            drop(self.mcp.servers.begin_work(&|| self.needed_tools()));
         }
+    }
+
+    /// The tools that are declared although servers leave them to the search.
+    fn needed_tools(&self) -> Vec<String> {
+        let mut needed = self.found_tools();
+        needed.extend(self.tools.named_of_servers());
+        needed
     }
 
     /// Gives the model the tools that servers offer now.

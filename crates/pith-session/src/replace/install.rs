@@ -39,6 +39,8 @@ impl Session {
             log_line(&format!("Warning: {warning}"));
         }
         self.begin_session();
+        self.restore_tools();
+        self.assemble_prompt();
         self.report_store();
     }
 

@@ -1,5 +1,6 @@
 //! Tools of MCP servers: those that are declared to the model, and those that it searches for.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use pith_agent::{Tool, Toolset};
@@ -27,10 +28,12 @@ impl Tools {
         context_window: u64,
         link: &ToolLink,
     ) {
-        tools.retain(|tool| self.choice.allows_mcp(&tool.spec().name));
-        let names = search::deferred(&tools, context_window);
+        tools.retain(|tool| self.choice.is_usable(&tool.spec().name));
+        let can_search = self.choice.is_named(TOOL_SEARCH);
+        // Tools that are named without the search are declared: nothing else would lead to them.
+        let names = if can_search { search::deferred(&tools, context_window) } else { Vec::new() };
+        let unlisted = if can_search { unlisted } else { &[] };
         let found = self.deferred.take().map_or_else(Vec::new, |deferred| deferred.found);
-        let unlisted = if self.choice.no_extension_tools { &[] } else { unlisted };
         if !(names.is_empty() && unlisted.is_empty()) {
             let is_deferred = |tool: &&Arc<dyn Tool>| names.contains(&tool.spec().name);
             let deferred: Vec<Arc<dyn Tool>> = tools.iter().filter(is_deferred).cloned().collect();
@@ -39,18 +42,21 @@ impl Tools {
             }
             self.deferred = Some(Deferred { names, found, link: link.clone() });
         }
-        let before = std::mem::replace(&mut self.mcp, tools);
-        if let Some(wanted) = &mut self.wanted {
-            let is_new = |tool: &&Arc<dyn Tool>| !before.iter().any(|other| other.spec().name == tool.spec().name);
-            wanted.extend(self.mcp.iter().filter(is_new).map(|tool| tool.spec().name.to_string()));
-        }
+        self.mcp = tools;
         self.rebuild();
     }
 
     /// Whether the model would have to search for those of these tools of MCP servers whose exposure is `auto`.
     pub fn defers_auto(&self, mut tools: Vec<Arc<dyn Tool>>, context_window: u64) -> bool {
-        tools.retain(|tool| self.choice.allows_mcp(&tool.spec().name));
-        search::are_too_many(&tools, context_window)
+        tools.retain(|tool| self.choice.is_usable(&tool.spec().name));
+        self.choice.is_named(TOOL_SEARCH) && search::are_too_many(&tools, context_window)
+    }
+
+    /// The entries of `--tools` that name tools of servers, if the model cannot search for them. Their servers are
+    /// needed from the beginning.
+    pub fn named_of_servers(&self) -> Vec<String> {
+        let only = self.choice.only.iter().flatten().filter(|_| !self.choice.is_named(TOOL_SEARCH));
+        only.filter(|entry| entry.starts_with("mcp__")).cloned().collect()
     }
 
     /// The tools of MCP servers that are not used because others have their names.
@@ -66,7 +72,9 @@ impl Tools {
     /// The tools that the model searches for.
     pub fn deferred(&self) -> Vec<Arc<dyn Tool>> {
         let names = self.deferred.as_ref().map_or(&[][..], |deferred| &deferred.names);
-        self.mcp.iter().filter(|tool| names.contains(&tool.spec().name)).cloned().collect()
+        let selected: HashSet<&str> = self.selected.iter().map(String::as_str).collect();
+        let is_deferred = |name: &Arc<str>| names.contains(name) && selected.contains(&**name);
+        self.mcp.iter().filter(|tool| is_deferred(&tool.spec().name)).cloned().collect()
     }
 
     /// Whether the model is told of a tool with every request.

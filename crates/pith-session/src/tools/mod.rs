@@ -1,22 +1,27 @@
 //! Which tools the model has, and where they work.
 
+mod choice;
 mod fitting;
 pub(crate) mod host;
 pub(crate) mod images;
 mod link;
 mod mcp;
 mod ranking;
+mod record;
 mod search;
 pub(crate) mod shell;
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use pith_agent::{Tool, Toolset, is_named_by};
+use pith_agent::{Tool, Toolset};
 use pith_config::Settings;
-use pith_tools::{BUILTINS, Workbench};
+use pith_tools::Workbench;
 
 use crate::session::Session;
+use choice::{Candidate, Chosen, Source};
+pub use choice::{ToolChoice, ToolFlags, name_in_entry};
 pub(crate) use fitting::FittingTool;
 pub(crate) use link::{FromTool, ToolLink};
 use mcp::Deferred;
@@ -47,35 +52,22 @@ pub(crate) struct Tools {
     /// Tools of MCP servers, which give way to every other tool of the same name.
     mcp: Vec<Arc<dyn Tool>>,
     deferred: Option<Deferred>,
-    /// The names of the active tools, once an extension has chosen them.
-    wanted: Option<Vec<String>>,
+    /// What an extension has chosen, in this process or when the session was used before.
+    chosen: Option<Chosen>,
+    /// What the branch says about that.
+    recorded: Option<Chosen>,
+    /// The names of the active tools, those included that the model has to search for.
+    selected: Vec<String>,
     active: Arc<Toolset>,
-}
-
-/// What the command line and settings say about tools.
-#[derive(Clone, Debug, Default)]
-pub struct ToolChoice {
-    /// `--tools`: exactly these.
-    pub only: Option<Vec<String>>,
-    /// `--no-tools`, `--no-builtin-tools`.
-    pub none: bool,
-    /// `--no-tools`: no tools of extensions either.
-    pub no_extension_tools: bool,
-    /// `--exclude-tools`, applied last.
-    pub exclude: Vec<String>,
-    /// The `defaultTools` setting.
-    pub defaults: Option<Vec<String>>,
-    /// Tools that are added to the default ones.
-    pub additional: Vec<&'static str>,
-    /// Known tools that are not listed until they are named or activated.
-    pub unlisted: Vec<&'static str>,
 }
 
 /// When extensions registered their tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Registered {
-    /// While they were loaded: all of the tools become active.
+    /// While they were loaded: all of the tools are active, unless the session was left with another choice.
     AtStart,
+    /// While they were loaded again in the same session: all of the tools become active.
+    Again,
     /// Later in the session: tools with new names become active.
     Later,
 }
@@ -92,7 +84,9 @@ impl Tools {
             host: Vec::new(),
             mcp: Vec::new(),
             deferred: None,
-            wanted: None,
+            chosen: None,
+            recorded: None,
+            selected: Vec::new(),
             active: Arc::new(Toolset::new(Vec::new())),
         };
         tools.rebuild();
@@ -110,32 +104,19 @@ impl Tools {
 
     /// Every tool that could be active, ordered by origin.
     pub fn all(&self) -> Vec<Arc<dyn Tool>> {
-        let host = self.host.iter().map(|(tool, _)| tool.clone());
-        let is_listed = |tool: &Arc<dyn Tool>| {
-            let name = &tool.spec().name;
-            self.choice.is_allowed(name) && !self.is_unlisted(name)
-        };
-        let mcp = self.mcp_tools();
-        unique(self.candidates().into_iter().filter(is_listed).chain(host).chain(mcp))
-    }
-
-    fn is_unlisted(&self, name: &str) -> bool {
-        let is_of_extension = || self.extensions.iter().any(|(tool, _)| *tool.spec().name == *name);
-        let is_added = || self.added.iter().any(|added| added == name);
-        self.choice.is_unlisted(name) && !is_added() && !is_of_extension()
+        let usable = |(tool, candidate): (Arc<dyn Tool>, Candidate)| self.choice.allows(&candidate).then_some(tool);
+        self.candidates().into_iter().filter_map(usable).collect()
     }
 
     /// Activates exactly the named tools; unknown names are dropped.
     pub fn choose(&mut self, names: &[String]) {
         let known = self.all();
-        let is_known = |name: &&String| known.iter().any(|tool| *tool.spec().name == ***name);
-        self.wanted = Some(names.iter().filter(is_known).cloned().collect());
-        self.rebuild();
-    }
-
-    /// Forgets the tools that extensions chose, because another session begins.
-    pub fn forget_choice(&mut self) {
-        self.wanted = None;
+        let known: Vec<&str> = known.iter().map(|tool| &*tool.spec().name).collect();
+        let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+        // What the model searches for is on no list of active tools, and stays as long as the search does.
+        let deferred = if names.contains(&TOOL_SEARCH) { self.deferred() } else { Vec::new() };
+        names.extend(deferred.iter().map(|tool| &*tool.spec().name));
+        self.chosen = Some(Chosen::new(&names, &known, &self.selected, self.chosen.as_ref()));
         self.rebuild();
     }
 
@@ -146,16 +127,12 @@ impl Tools {
             let name = &tool.spec().name;
             let was = before.iter().find(|(tool, _)| tool.spec().name == *name).map(|(_, is_shown)| *is_shown);
             let is_shown = match (registered, was) {
-                (Registered::AtStart, _) => true,
+                (Registered::AtStart | Registered::Again, _) => true,
                 (Registered::Later, Some(was)) => was,
                 (Registered::Later, None) => !self.known.iter().any(|known| known.spec().name == *name),
             };
-            let is_added = registered == Registered::AtStart || (was.is_none() && is_shown);
-            if let Some(wanted) = &mut self.wanted
-                && is_added
-                && !wanted.iter().any(|wanted| **wanted == **name)
-            {
-                wanted.push(name.to_string());
+            if let Some(chosen) = self.chosen.as_mut().filter(|_| registered == Registered::Again) {
+                chosen.readmit(name);
             }
             self.extensions.push((tool, is_shown));
         }
@@ -165,10 +142,10 @@ impl Tools {
     /// Activates a known tool, unless the user chose the tools by name.
     pub fn activate(&mut self, name: &str) {
         let is_active = self.active.get(name).is_some();
-        let is_chosen = self.choice.only.is_some() || self.choice.none || self.choice.is_excluded(name);
+        let is_chosen = self.choice.is_made_by_flags() || self.choice.is_excluded(name);
         if !is_active && !is_chosen {
             self.added.push(name.to_owned());
-            self.wanted.iter_mut().for_each(|wanted| wanted.push(name.to_owned()));
+            self.chosen.iter_mut().for_each(|chosen| chosen.readmit(name));
             self.rebuild();
         }
     }
@@ -183,10 +160,6 @@ impl Tools {
             (tool, is_shown)
         };
         self.host = tools.into_iter().map(keep).collect();
-        if let Some(wanted) = &mut self.wanted {
-            let new = self.host.iter().filter(|(tool, is_shown)| *is_shown && was(&tool.spec().name).is_none());
-            wanted.extend(new.map(|(tool, _)| tool.spec().name.to_string()));
-        }
         self.rebuild();
     }
 
@@ -214,39 +187,48 @@ impl Tools {
         self.rebuild();
     }
 
+    /// Whether the active tools are those that are active without a choice.
+    fn is_default(&self) -> bool {
+        let (_, candidates): (Vec<_>, Vec<_>) = self.candidates().into_iter().unzip();
+        let names = self.choice.select(&candidates, None).into_iter().map(|place| &*candidates[place].name);
+        let mut missing: HashSet<&str> = names.collect();
+        self.selected.iter().all(|name| missing.remove(name.as_str())) && missing.is_empty()
+    }
+
     fn rebuild(&mut self) {
-        let active = match &self.wanted {
-            Some(names) => self.chosen(names),
-            None => self.default_tools(),
-        };
+        let (tools, candidates): (Vec<_>, Vec<_>) = self.candidates().into_iter().unzip();
+        let selected = self.choice.select(&candidates, self.chosen.as_ref());
+        let active: Vec<Arc<dyn Tool>> = selected.into_iter().map(|place| Arc::clone(&tools[place])).collect();
+        self.selected = active.iter().map(|tool| tool.spec().name.to_string()).collect();
         self.active = Arc::new(self.declared(active));
     }
 
-    /// The known tools, replaced by those of extensions with the same name, then the other tools of extensions.
-    fn candidates(&self) -> Vec<Arc<dyn Tool>> {
-        let of_extension = |tool: &Arc<dyn Tool>| {
-            self.extensions.iter().map(|(tool, _)| tool).find(|other| other.spec().name == tool.spec().name)
+    /// The known tools, replaced by those of extensions with the same name, then the other tools of extensions, those
+    /// of the host and those of MCP servers: each name once.
+    fn candidates(&self) -> Vec<(Arc<dyn Tool>, Candidate)> {
+        let candidate = |tool: &Arc<dyn Tool>, source, is_shown| {
+            (tool.clone(), Candidate { name: tool.spec().name.clone(), source, is_shown })
         };
-        let known = self.known.iter().map(|tool| of_extension(tool).unwrap_or(tool).clone());
-        unique(known.chain(self.extensions.iter().map(|(tool, _)| tool.clone())))
-    }
-
-    fn chosen(&self, names: &[String]) -> Vec<Arc<dyn Tool>> {
-        let all = self.all();
-        let find = |name: &String| all.iter().find(|tool| **name == *tool.spec().name).cloned();
-        unique(names.iter().filter_map(find))
-    }
-
-    fn default_tools(&self) -> Vec<Arc<dyn Tool>> {
-        let candidates = self.candidates();
-        let is_added = |tool: &&Arc<dyn Tool>| self.added.iter().any(|name| **name == *tool.spec().name);
-        let added = candidates.iter().filter(is_added).cloned();
-        let extensions = self.extensions.iter().filter(|(tool, is_shown)| {
-            *is_shown && self.choice.only.is_none() && self.choice.is_allowed(&tool.spec().name)
+        let of_extension = |(tool, is_shown): &(Arc<dyn Tool>, bool)| candidate(tool, Source::Extension, *is_shown);
+        let known = self.known.iter().filter_map(|tool| {
+            let name = &tool.spec().name;
+            let is_added = self.is_added(name);
+            match self.extensions.iter().find(|(other, _)| other.spec().name == *name) {
+                Some(replacing) => Some(of_extension(replacing)),
+                None if self.choice.is_unlisted(name) && !is_added => None,
+                None => Some(candidate(tool, Source::Known, is_added)),
+            }
         });
-        let host = self.host.iter().filter(|(tool, is_shown)| *is_shown && !self.choice.is_excluded(&tool.spec().name));
-        let others = extensions.chain(host).map(|(tool, _)| tool.clone()).chain(self.mcp_tools());
-        unique(self.choice.select(&candidates).into_iter().chain(added).chain(others))
+        let host = self.host.iter().map(|(tool, is_shown)| candidate(tool, Source::Host, *is_shown));
+        let mcp = self.mcp_tools();
+        let servers = mcp.iter().map(|tool| candidate(tool, Source::Server, true));
+        let mut names = HashSet::new();
+        let all = known.chain(self.extensions.iter().map(of_extension)).chain(host).chain(servers);
+        all.filter(|(_, candidate)| names.insert(candidate.name.clone())).collect()
+    }
+
+    fn is_added(&self, name: &str) -> bool {
+        self.added.iter().any(|added| added == name)
     }
 }
 
@@ -265,49 +247,5 @@ impl Session {
     /// The directory, shell and state that the built-in tools share.
     pub(crate) fn workbench(&self) -> &Arc<Workbench> {
         &self.tools.workbench
-    }
-}
-
-impl ToolChoice {
-    fn is_excluded(&self, name: &str) -> bool {
-        self.exclude.iter().any(|excluded| is_named_by(excluded, name))
-    }
-
-    fn is_unlisted(&self, name: &str) -> bool {
-        let mut named = self.only.iter().chain(&self.defaults).flatten();
-        self.unlisted.contains(&name) && !named.any(|named| named == name)
-    }
-
-    /// Whether a tool that is not the host's may be active at all.
-    fn is_allowed(&self, name: &str) -> bool {
-        let is_named = self.only.as_ref().is_none_or(|only| only.iter().any(|allowed| allowed == name));
-        is_named && !self.is_excluded(name) && !(self.no_extension_tools && self.only.is_none())
-    }
-
-    /// Whether a tool of an MCP server may be active. Naming other tools does not exclude them.
-    fn allows_mcp(&self, name: &str) -> bool {
-        let mut named = self.only.iter().flatten().filter(|only| only.starts_with("mcp__")).peekable();
-        let is_named = named.peek().is_none() || named.any(|only| is_named_by(only, name));
-        is_named && !self.is_excluded(name) && !self.no_extension_tools
-    }
-
-    fn select(&self, known: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
-        let wanted: Vec<&str> = match (&self.only, self.none, &self.defaults) {
-            (Some(only), _, _) => only.iter().map(String::as_str).collect(),
-            (None, true, _) => Vec::new(),
-            (None, false, Some(defaults)) => defaults.iter().map(String::as_str).collect(),
-            (None, false, None) => {
-                let defaults = BUILTINS.iter().filter(|builtin| builtin.is_default).map(|builtin| builtin.name);
-                defaults.chain(self.additional.iter().copied()).collect()
-            }
-        };
-        let find = |name: &&str| known.iter().find(|tool| &*tool.spec().name == *name).cloned();
-        let mut seen: Vec<&str> = Vec::new();
-        let fresh = wanted.into_iter().filter(|name| {
-            let is_new = !seen.contains(name) && !self.is_excluded(name);
-            seen.push(name);
-            is_new
-        });
-        fresh.collect::<Vec<_>>().iter().filter_map(find).collect()
     }
 }

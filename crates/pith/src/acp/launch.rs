@@ -9,7 +9,7 @@ use pith_ai::select::Defaults;
 use pith_config::{AgentDir, Environment, settings};
 use pith_protocol::ThinkingLevel;
 use pith_resources::PromptText;
-use pith_session::SessionPlaces;
+use pith_session::{SessionPlaces, ToolFlags};
 use pith_store::StoreError;
 use pith_tools::process::Supervisor;
 use serde_json::Value;
@@ -217,8 +217,12 @@ fn set_own(cli: &mut Cli, own: Option<&Value>) -> Result<Defaults, Error> {
         cli.name = Some(name);
     }
     if let Some(tools) = own.get("tools").filter(|tools| !tools.is_null()) {
-        let names = serde_json::from_value(tools.clone())
-            .map_err(|_| invalid_params("_meta.pith.tools", "_meta.pith.tools must be a list of names"))?;
+        let field = "_meta.pith.tools";
+        let names: Vec<String> = serde_json::from_value(tools.clone())
+            .map_err(|_| invalid_params(field, "_meta.pith.tools must be a list of names"))?;
+        if let Some(problem) = ToolFlags::problem(&names) {
+            return Err(invalid_params(field, format!("{field}: {problem}")));
+        }
         cli.tools = Some(names);
     }
     Ok(defaults)

@@ -5,6 +5,7 @@ use std::path::Path;
 use pith_ai::{Registry, Stored};
 use pith_config::settings::{self, Settings};
 use pith_config::{AgentDir, near, suggestion};
+use pith_session::name_in_entry;
 use pith_tools::BUILTINS;
 
 use super::Report;
@@ -87,7 +88,7 @@ impl Known<'_> {
 
     fn check_default_tools(&self, report: &mut Report) {
         let file = settings::file_with(self.agent_dir, self.cwd, "defaultTools");
-        for name in self.settings.default_tools.iter().flatten() {
+        for name in self.settings.default_tools.iter().flatten().map(|entry| name_in_entry(entry)) {
             if !is_tool(name, self.tools) {
                 let near = suggestion(name, tool_names(self.tools));
                 report.problem(Some(file.clone()), &format!("defaultTools: there is no tool \"{name}\"{near}"));
@@ -131,8 +132,8 @@ impl Known<'_> {
 /// Refuses a name in `--tools` or `--exclude-tools` that no tool has: a mistyped one would leave the model with too few
 /// tools, or with one too many. Extensions may register more tools later, so if there are any only a typo is refused.
 pub fn check_tools(cli: &Cli, extension_tools: &[String], has_extensions: bool) -> Result<(), String> {
-    let chosen = cli.tools.iter().flatten().map(|name| ("--tools", name));
-    let excluded = cli.exclude_tools.iter().map(|name| ("--exclude-tools", name));
+    let chosen = cli.tools.iter().flatten().map(|entry| ("--tools", name_in_entry(entry)));
+    let excluded = cli.exclude_tools.iter().map(|name| ("--exclude-tools", name.as_str()));
     for (flag, name) in chosen.chain(excluded).filter(|(_, name)| !is_tool(name, extension_tools)) {
         let near = suggestion(name, tool_names(extension_tools));
         if !near.is_empty() {

@@ -171,8 +171,9 @@ pub const GROUPS: &[Group] = &[
     Group {
         title: "Tools",
         flags: &[
-            value("--tools", Some("-t"), "LIST", "exactly these tools, comma-separated", |cli, value| {
-                cli.tools = Some(values::names(&value))
+            checked("--tools", Some("-t"), "LIST", "exactly these tools, or +TOOL,-TOOL", |cli, value| {
+                cli.tools = Some(values::tools(&value)?);
+                Ok(())
             }),
             value("--exclude-tools", Some("-xt"), "LIST", "all but these tools", |cli, value| {
                 cli.exclude_tools = values::names(&value)

@@ -5,6 +5,7 @@ use std::time::Duration;
 use pith_config::settings::Limits;
 use pith_protocol::StreamUpdates;
 use pith_protocol::permissions::{ApprovalMode, PermissionMode};
+use pith_session::ToolFlags;
 
 use super::{ExtensionErrors, Mode};
 use crate::dialect::{self, Dialect};
@@ -124,6 +125,15 @@ pub(super) fn name(value: &str) -> Result<String, String> {
 }
 
 /// Splits a comma-separated list.
+/// Parses the list of `--tools`.
+pub(super) fn tools(list: &str) -> Result<Vec<String>, String> {
+    let names = names(list);
+    match ToolFlags::problem(&names) {
+        Some(problem) => Err(format!("--tools: {problem}")),
+        None => Ok(names),
+    }
+}
+
 pub(super) fn names(list: &str) -> Vec<String> {
     list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }

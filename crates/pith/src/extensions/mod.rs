@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use pith_ai::Web;
 use pith_config::{AgentDir, Environment, Settings};
+use pith_ext::discovery::built_in;
 use pith_ext::{
     BuiltinTool, Discovery, ExtensionConfig, ExtensionSource, Launcher, Limits, LoadError, Mode, Output, Place, Places,
     SCRIPT, Surroundings, discover,
@@ -90,6 +91,14 @@ impl Extensions {
         let mut missing = Vec::new();
         if search != Search::OnlyProject {
             for source in &self.named {
+                match built_in(source) {
+                    None => {}
+                    Some(Ok(_)) => continue,
+                    Some(Err(why)) => {
+                        missing.push(LoadError::new(source, &why));
+                        continue;
+                    }
+                }
                 match packages::named(source, package_dirs, search == Search::Trusted) {
                     None => places.named.push(source.clone()),
                     Some(Ok(root)) => places.named.push(root.display().to_string()),

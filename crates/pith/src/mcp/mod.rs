@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pith_agent::{BoxFuture, Tool};
 use pith_ai::{Registry, Web};
+use pith_config::settings::ResourceLists;
 use pith_config::{AgentDir, Diagnostic, Environment, ProjectTrust, Settings};
+use pith_ext::discovery::{built_in, switches_built_in};
 use pith_ext::registry::McpServerInfo;
 use pith_mcp::config::{Given, KnownServers, Places, Registered, RegisteredServer};
 use pith_mcp::{Options, PendingSignIn, Pool, PromptCommand, Servers, UnlistedServer, Wanted};
@@ -49,6 +51,9 @@ impl User {
     }
 }
 
+/// What pi calls the extension that is its client of servers.
+const BUILT_IN: &str = "mcp";
+
 /// The servers, as the session uses them.
 struct SessionServers(Servers);
 
@@ -71,6 +76,11 @@ pub struct Surroundings<'a> {
 pub fn setup(cli: &Cli, surroundings: Surroundings<'_>) -> McpSetup {
     let Surroundings { places, project, registry, settings, web, oversight, additional_roots, user, pool } =
         surroundings;
+    let settings_of = project.clone();
+    let switch = Switch::of(cli);
+    let is_off = move |cwd: &Path| {
+        switch.is_off(|| settings_of.lock().unwrap_or_else(PoisonError::into_inner).settings(cwd).settings)
+    };
     let trust = move |cwd: &Path| project.lock().unwrap_or_else(PoisonError::into_inner).trust_in_servers(cwd);
     let hidden = move || registry.credential_variables();
     let (to_session, from_servers) = mpsc::unbounded_channel();
@@ -84,9 +94,45 @@ pub fn setup(cli: &Cli, surroundings: Surroundings<'_>) -> McpSetup {
         additional_roots,
         startup_wait: settings.mcp.startup_wait,
         pool: settings.mcp.share.then_some(pool),
+        is_off: Box::new(is_off),
         ..options(cli, places, Box::new(trust), Box::new(hidden), oversight)
     });
     McpSetup { servers: Arc::new(SessionServers(servers)), from_servers }
+}
+
+/// How servers that nobody named are switched on and off, in the words of pi: there they are an extension.
+#[derive(Clone, Copy)]
+enum Switch {
+    /// `-e builtin:mcp`
+    On,
+    /// `--no-extensions`
+    Off,
+    /// The `extensions` of the project or the user decide.
+    BySettings,
+}
+
+impl Switch {
+    fn of(cli: &Cli) -> Self {
+        if cli.extensions.iter().any(|source| built_in(source) == Some(Ok(BUILT_IN))) {
+            Switch::On
+        } else if cli.no_extensions {
+            Switch::Off
+        } else {
+            Switch::BySettings
+        }
+    }
+
+    fn is_off(self, settings: impl FnOnce() -> Settings) -> bool {
+        match self {
+            Switch::On => false,
+            Switch::Off => true,
+            Switch::BySettings => {
+                let Settings { project_resources, user_resources, .. } = settings();
+                let said = |lists: &ResourceLists| switches_built_in(&lists.extensions, BUILT_IN);
+                said(&project_resources).or_else(|| said(&user_resources)) == Some(false)
+            }
+        }
+    }
 }
 
 /// What the command line says about servers.
@@ -110,6 +156,7 @@ fn options(
         places,
         given: given(cli),
         trust,
+        is_off: Box::new(|_| false),
         hidden,
         secrets: Secrets::of_process().clone(),
         web: Web::default().patient(),

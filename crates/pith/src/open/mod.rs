@@ -24,7 +24,7 @@ use pith_mcp::config::Places;
 use pith_protocol::ThinkingLevel;
 use pith_secrets::Secrets;
 use pith_session::{
-    Contributed, Outbox, ProjectFiles, ReloadReason, RunningExtensions, SessionParts, SessionPlaces, ToolChoice,
+    Contributed, Outbox, ProjectFiles, ReloadReason, RunningExtensions, SessionParts, SessionPlaces, ToolFlags,
 };
 use pith_store::SessionStore;
 use pith_tools::image;
@@ -287,15 +287,13 @@ impl OpenedSession {
             registry: self.registry,
             tools,
             workbench,
-            tool_choice: ToolChoice {
-                only: self.cli.tools,
-                none: self.cli.no_tools || self.cli.no_builtin_tools,
-                no_extension_tools: self.cli.no_tools,
+            tool_choice: ToolFlags {
+                tools: self.cli.tools,
+                no_tools: self.cli.no_tools,
+                no_builtin_tools: self.cli.no_builtin_tools,
                 exclude: self.cli.exclude_tools,
-                defaults: self.files.settings.default_tools.clone(),
-                additional: Vec::new(),
-                unlisted: Vec::new(),
-            },
+            }
+            .with_defaults(self.files.settings.default_tools.clone()),
             files: self.files,
             load_project: Box::new(move |cwd, reason, contributed| {
                 let mut project = project.lock().unwrap_or_else(PoisonError::into_inner);

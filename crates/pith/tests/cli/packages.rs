@@ -187,6 +187,17 @@ fn packages_of_a_project_need_its_trust() {
 }
 
 #[test]
+fn a_no_that_was_remembered_holds_for_a_project_without_settings_too() {
+    let place = Place::new();
+    let work = place.home.work().canonicalize().expect("there");
+    place.home.write_agent_file("trust.json", json!({work.to_str().expect("UTF-8"): false}).to_string());
+    let refused = place.pith(&["install", "-l", "npm:tools"]);
+    assert!(refused.code == 1 && refused.stderr.contains("is not trusted; add --approve"), "{}", refused.stderr);
+    assert!(!place.home.work().join(".pi").exists());
+    assert_eq!(place.pith(&["install", "-l", "--approve", "npm:tools"]).code, 0);
+}
+
+#[test]
 fn the_list_names_each_package_and_where_it_is() {
     let place = Place::new();
     assert_eq!(place.pith(&["list"]).stdout, "No packages are installed.\n");

@@ -82,6 +82,28 @@ fn a_session_can_be_read_entry_by_entry() {
 }
 
 #[test]
+fn a_remembered_no_counts_where_nothing_needs_trust() {
+    let check = |saved: Option<bool>, flags: &[&str], expected: bool| {
+        let server = ModelServer::start(Script::of([]));
+        let home = TempHome::for_server(&server);
+        home.write_file("AGENTS.md", "Be brief.");
+        let body = r#"pi.registerCommand("trust", { handler: async (_, ctx) => tell(ctx, { trusted: ctx.isProjectTrusted() }) });"#;
+        home.write_agent_file("extensions/own.ts", extension(body));
+        if let Some(saved) = saved {
+            let work = home.work().canonicalize().expect("there");
+            home.write_agent_file("trust.json", json!({work.to_str().expect("UTF-8"): saved}).to_string());
+        }
+        let mut scene = Scene::in_home(server, home, |builder| builder.args(flags));
+        assert_eq!(run_command(&mut scene, "/trust"), json!({"trusted": expected}), "{saved:?} {flags:?}");
+        scene.finish();
+    };
+    check(None, &[], true);
+    check(Some(true), &[], true);
+    check(Some(false), &[], false);
+    check(Some(false), &["--approve"], true);
+}
+
+#[test]
 fn state_models_tools_and_commands_are_answered_at_once() {
     let body = r#"
         pi.registerTool({ name: "extra", label: "Extra", description: "More", promptGuidelines: ["Use it"],

@@ -211,11 +211,72 @@ fn flags_choose_servers_and_their_tools() {
     let (model, home, server) = home_answering([Turn::text("fine")], |server| json!({"user": entry(server)}));
     let given = file(json!({"given": entry(&server)}));
     let mut scene = Scene::in_home(model, home, |builder| {
-        builder.args(["--no-mcp", "--mcp-config", &given, "--exclude-tools", "mcp__*__wait", "--tools", "read"])
+        let tools = ["--exclude-tools", "mcp__*__wait", "--tools", "read,mcp__given__*"];
+        builder.args(["--no-mcp", "--mcp-config", &given]).args(tools)
     });
     scene.run("go");
     assert_eq!(offered(&scene, 0), ["mcp__given__greet", "mcp__given__visit"]);
     finish(scene, &server);
+}
+
+#[test]
+fn servers_that_are_switched_off_do_not_start() {
+    let check = |flags: &[&str], user: Value, project: Value, is_on: bool| {
+        let (model, home, server) = home_answering([Turn::text("fine")], |server| json!({"user": entry(server)}));
+        home.write_settings(&json!({"extensions": user}));
+        std::fs::create_dir_all(home.work().join(".pi")).expect("created");
+        std::fs::write(home.work().join(".pi/settings.json"), json!({"extensions": project}).to_string())
+            .expect("written");
+        let mut scene = Scene::in_home(model, home, |builder| builder.args(["--approve"]).args(flags));
+        scene.run("go");
+        let what = format!("{flags:?} {user} {project}");
+        assert_eq!(!log(&server, "pids").is_empty(), is_on, "{what}");
+        assert_eq!(!offered(&scene, 0).is_empty(), is_on, "{what}");
+        let found = scene.host.data(json!({"type": "get_diagnostics"}))["diagnostics"].clone();
+        assert_eq!(found, json!([]), "{what}");
+        scene.finish();
+    };
+    let (none, off, on) = (json!([]), json!(["-builtin:mcp"]), json!(["+builtin:mcp"]));
+    check(&[], none.clone(), none.clone(), true);
+    check(&[], json!(["-builtin:tool-search", "-builtin:codemode"]), none.clone(), true);
+    check(&[], off.clone(), none.clone(), false);
+    check(&[], json!(["!builtin:*"]), none.clone(), false);
+    check(&[], none.clone(), off.clone(), false);
+    check(&[], on.clone(), off.clone(), false);
+    check(&[], off.clone(), on.clone(), true);
+    check(&["-e", "builtin:mcp"], off.clone(), none.clone(), true);
+    check(&["--no-extensions"], on.clone(), none.clone(), false);
+    check(&["--no-extensions", "-e", "builtin:mcp"], off, none.clone(), true);
+    check(&["--no-mcp", "-e", "builtin:mcp"], on, none, false);
+}
+
+#[test]
+fn tools_of_servers_are_used_only_if_the_flag_names_them() {
+    let check = |exposure: &str, tools: &str, declared: &[&str], is_run: bool| {
+        let search = Turn::call("tool_search", json!({"query": "greet"}));
+        let turns = [search, Turn::call("mcp__shell__greet", json!({"who": "you"})), Turn::text("done")];
+        let entry = |server: &Path| json!({"shell": {"command": "sh", "args": [server], "exposure": exposure}});
+        let (model, home, server) = home_answering(turns, entry);
+        let mut scene = Scene::in_home(model, home, |builder| builder.args(["--tools", tools]));
+        scene.run("go");
+        let what = format!("{exposure}, --tools {tools}");
+        let body = scene.server.wait_request(0).body;
+        let names = body["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
+        assert_eq!(names.collect::<Vec<_>>(), declared, "{what}");
+        let result = texts(&scene.tool_results().remove(1)["content"]);
+        let expected = if is_run { "Hello from the server" } else { "Tool mcp__shell__greet not found" };
+        assert_eq!(result, expected, "{what}");
+        assert_eq!(log(&server, "log").contains("tools/call"), is_run, "{what}");
+        scene.finish();
+    };
+    for exposure in ["direct", "deferred"] {
+        check(exposure, "read", &["read"], false);
+        check(exposure, "read,mcp__other__*", &["read"], false);
+        check(exposure, "read,mcp__shell__visit", &["read", "mcp__shell__visit"], false);
+        check(exposure, "mcp__shell__greet,read", &["read", "mcp__shell__greet"], true);
+    }
+    check("deferred", "read,tool_search", &["read", "tool_search"], false);
+    check("deferred", "read,tool_search,mcp__shell__g*", &["read", "tool_search"], true);
 }
 
 #[test]

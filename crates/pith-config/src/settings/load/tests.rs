@@ -248,6 +248,22 @@ fn the_project_overrides_by_recursive_merge() {
 }
 
 #[test]
+fn a_project_that_only_changes_the_default_tools_changes_the_users() {
+    let check = |user: &str, project: &str, expected: Option<&[&str]>| {
+        let tools = loaded(user, project).settings.default_tools;
+        let expected = expected.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(tools, expected, "{user} {project}");
+    };
+    let (users, changes) = (r#"{"defaultTools": ["read", "+ls"]}"#, r#"{"defaultTools": ["-read", "+grep"]}"#);
+    check("{}", "{}", None);
+    check(users, "{}", Some(&["read", "+ls"]));
+    check(users, changes, Some(&["read", "+ls", "-read", "+grep"]));
+    check("{}", changes, Some(&["-read", "+grep"]));
+    check(users, r#"{"defaultTools": ["+grep", "ls"]}"#, Some(&["+grep", "ls"]));
+    check(users, r#"{"defaultTools": []}"#, Some(&[]));
+}
+
+#[test]
 fn a_wrong_project_value_leaves_the_users() {
     let loaded = loaded(r#"{"retry":{"maxRetries":1}}"#, r#"{"retry":{"maxRetries":"many"}}"#);
     assert_eq!(loaded.settings.retry.max_retries, 1);

@@ -74,6 +74,7 @@ fn the_command_line_selects_the_tools_of_extensions_too() {
     check(&["--tools", "greet,read"], &["greet", "read"]);
     check(&["--exclude-tools", "greet,bash"], &["read", "edit", "write"]);
     check(&["--no-builtin-tools"], &["greet"]);
+    check(&["--tools", "+ls,-greet,-bash"], &["read", "edit", "write", "ls"]);
     check(&["--no-tools"], &[]);
 }
 

@@ -6,6 +6,7 @@ mod replace;
 mod requests;
 mod shell;
 mod summaries;
+mod tools;
 
 use pith_testkit::{ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
