@@ -98,6 +98,7 @@ impl Bench {
             trust: Box::new(|_| ProjectTrust::Given),
             hidden: Box::new(|| vec!["ANTHROPIC_API_KEY".to_owned()]),
             secrets: secrets.clone(),
+            renewals: Arc::default(),
             web: Web::default().patient(),
             pool,
             sandbox: pith_tools::sandbox::CurrentSandbox::default(),

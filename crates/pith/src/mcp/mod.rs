@@ -72,6 +72,7 @@ pub fn setup(cli: &Cli, surroundings: Surroundings<'_>) -> McpSetup {
     let Surroundings { places, project, registry, settings, web, oversight, additional_roots, user, pool } =
         surroundings;
     let trust = move |cwd: &Path| project.lock().unwrap_or_else(PoisonError::into_inner).trust_in_servers(cwd);
+    let renewals = registry.renewals().clone();
     let hidden = move || registry.credential_variables();
     let (to_session, from_servers) = mpsc::unbounded_channel();
     let states = to_session.clone();
@@ -84,6 +85,7 @@ pub fn setup(cli: &Cli, surroundings: Surroundings<'_>) -> McpSetup {
         additional_roots,
         startup_wait: settings.mcp.startup_wait,
         pool: settings.mcp.share.then_some(pool),
+        renewals,
         ..options(cli, places, Box::new(trust), Box::new(hidden), oversight)
     });
     McpSetup { servers: Arc::new(SessionServers(servers)), from_servers }
@@ -112,6 +114,7 @@ fn options(
         trust,
         hidden,
         secrets: Secrets::of_process().clone(),
+        renewals: Arc::default(),
         web: Web::default().patient(),
         supervisor: oversight.supervisor,
         sandbox: oversight.sandbox,
