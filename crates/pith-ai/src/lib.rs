@@ -15,6 +15,7 @@ mod auth_file;
 mod config_value;
 mod credentials;
 mod key_command;
+mod renewals;
 
 // How they are spoken to: from a call to a request body, over HTTP, back to events.
 mod assemble;
@@ -52,5 +53,6 @@ pub use registry::{
     Answers, AuthStatus, Logins, NO_KEY, NO_MODEL, Registry, Service, Visibility, key_variable, model_catalogue,
     model_table,
 };
+pub use renewals::{END_LIMIT, Renewals, is_renewing};
 pub use scripted::Scripts;
 pub use sse::{SseDecoder, SseEvent};

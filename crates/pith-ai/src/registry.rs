@@ -30,6 +30,7 @@ use crate::config_value;
 use crate::key_command::Commands;
 use crate::models_file::ProviderConfig;
 use crate::network;
+use crate::renewals::Renewals;
 
 pub use auth::{NO_KEY, NO_MODEL, key_variable};
 pub use listing::{model_catalogue, model_table};
@@ -42,7 +43,7 @@ pub use status::{AuthStatus, CredentialOrigin};
 /// The models and the credentials for them.
 pub struct Registry {
     environment: Environment,
-    auth: AuthFile,
+    auth: Arc<AuthFile>,
     commands: Commands,
     secrets: Arc<Secrets>,
     /// Keys given for this process only, by provider.
@@ -52,8 +53,7 @@ pub struct Registry {
     models_file: PathBuf,
     /// Who understands the logins of registered providers.
     logins: Mutex<Option<Arc<dyn Logins>>>,
-    /// Held while a login is renewed.
-    renewing: tokio::sync::Mutex<()>,
+    renewals: Arc<Renewals>,
     /// Context windows that servers have named in this process, by provider and model.
     windows: Mutex<HashMap<(String, String), u64>>,
     /// The proxy of the settings.
@@ -79,14 +79,14 @@ impl Registry {
         tables.read_file(&models_file);
         Registry {
             environment,
-            auth: AuthFile::new(agent.auth_file(), settings.api_keys.clone()),
+            auth: Arc::new(AuthFile::new(agent.auth_file(), settings.api_keys.clone())),
             commands: Commands::default(),
             secrets: Arc::default(),
             given_keys: Mutex::default(),
             tables: RwLock::new(Arc::new(tables)),
             models_file,
             logins: Mutex::default(),
-            renewing: tokio::sync::Mutex::default(),
+            renewals: Arc::default(),
             windows: Mutex::default(),
             proxy: settings.http_proxy.clone(),
         }
@@ -289,6 +289,11 @@ impl Registry {
     /// Returns the secrets seen so far, for callers that write texts others may read.
     pub fn secrets(&self) -> Arc<Secrets> {
         self.secrets.clone()
+    }
+
+    /// Returns the renewals of logins. Whoever ends what they need has them wait for it.
+    pub fn renewals(&self) -> &Arc<Renewals> {
+        &self.renewals
     }
 
     /// Returns the stored credentials.

@@ -23,7 +23,7 @@ const REPLACING: &str = ".pith-config-";
 /// Replaces a file in one step: readers see the old or the new text, never a part. Mode and symbolic
 /// links stay; a new file is private.
 pub fn replace(file: &Path, text: &[u8]) -> io::Result<()> {
-    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf());
+    let file = resolved(file);
     let directory = directory_of(&file);
     remove_stale_in(directory, &[REPLACING]);
     let mut temporary = TemporaryFile::create(directory, REPLACING)?;
@@ -32,6 +32,11 @@ pub fn replace(file: &Path, text: &[u8]) -> io::Result<()> {
         temporary.file().set_permissions(metadata.permissions())?;
     }
     temporary.persist_durably(&file)
+}
+
+/// Returns the file that a symbolic link leads to; of any other file, and of a link that leads nowhere, its own path.
+pub(crate) fn resolved(file: &Path) -> PathBuf {
+    fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf())
 }
 
 /// Creates a directory and its parents, readable only by their owner.

@@ -6,12 +6,15 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use crate::atomic_file::resolved;
+
 /// A lock this old belongs to a process that died.
 const STALE: Duration = Duration::from_secs(10);
 const ATTEMPTS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Holds `<file>.lock`, a directory, until dropped. pi uses the same directory.
+/// Holds `<file>.lock`, a directory, until dropped. pi uses the same directory. That of a symbolic link is beside the
+/// file it leads to, which others may reach by another way.
 #[derive(Debug)]
 pub struct FileLock {
     directory: PathBuf,
@@ -31,7 +34,7 @@ impl FileLock {
 
     /// Takes the lock if it is free, without waiting. One that its owner has not refreshed for `stale` is taken over.
     pub fn try_acquire(file: &Path, stale: Duration) -> io::Result<FileLock> {
-        let mut name = file.as_os_str().to_owned();
+        let mut name = resolved(file).into_os_string();
         name.push(".lock");
         let directory = PathBuf::from(name);
         let created = match fs::create_dir(&directory) {
@@ -89,5 +92,23 @@ mod tests {
         drop(taken);
         drop(held);
         FileLock::acquire(&file).expect("free again");
+    }
+
+    #[test]
+    fn the_lock_of_a_link_is_that_of_its_file() {
+        let directory = tempfile::tempdir().expect("temp dir");
+        fs::create_dir(directory.path().join("real")).expect("directory");
+        let (file, link) = (directory.path().join("real/auth.json"), directory.path().join("auth.json"));
+        fs::write(&file, "{}").expect("write");
+        std::os::unix::fs::symlink("real/auth.json", &link).expect("symlink");
+        std::os::unix::fs::symlink("auth.json", directory.path().join("again.json")).expect("symlink");
+        let held = FileLock::acquire(&directory.path().join("again.json")).expect("free");
+        assert!(file.with_extension("json.lock").is_dir());
+        for other in [&file, &link] {
+            let refused = FileLock::try_acquire(other, STALE).expect_err("held");
+            assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
+        }
+        drop(held);
+        FileLock::acquire(&link).expect("free again");
     }
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pith_ai::Web;
+use pith_ai::{Renewals, Web};
 use pith_config::Environment;
 use pith_secrets::{Secrets, is_secret_name};
 use pith_tools::process::{CommandLine, Jobs, Piped};
@@ -36,6 +36,7 @@ pub struct Launch {
     pub hidden: Vec<String>,
     /// Learns the credentials of servers.
     pub secrets: Arc<Secrets>,
+    pub renewals: Arc<Renewals>,
     /// Where sign-ins are kept.
     pub sign_ins: PathBuf,
     /// Who answers questions of servers, if anybody does.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pith_agent::Tool;
-use pith_ai::Web;
+use pith_ai::{Renewals, Web};
 use pith_config::{Diagnostic, Environment, ProjectTrust};
 use pith_protocol::answers::McpServerState;
 use pith_secrets::Secrets;
@@ -42,6 +42,8 @@ pub struct Options {
     pub hidden: Box<dyn Fn() -> Vec<String> + Send + Sync>,
     /// Learns the credentials of servers.
     pub secrets: Arc<Secrets>,
+    /// Renews the sign-ins to servers. Whoever ends the servers waits for it.
+    pub renewals: Arc<Renewals>,
     /// The way to servers at an address.
     pub web: Web,
     /// Guards the programs.
@@ -216,6 +218,7 @@ impl Servers {
             web: shared.options.web.clone(),
             hidden: (shared.options.hidden)(),
             secrets: shared.options.secrets.clone(),
+            renewals: shared.options.renewals.clone(),
             sign_ins: shared.options.places.agent_dir.path().join("mcp-auth.json"),
             user: shared.options.user.clone(),
             answers: shared.answers.clone(),

@@ -225,6 +225,8 @@ impl Session {
             };
             self.handle(event);
         }
+        // Requests of servers that have ended may have begun one; the runtime may end after this.
+        self.models.registry().renewals().end().await;
         self.store.save_leaf();
         self.report_store();
         self.answer_remaining();

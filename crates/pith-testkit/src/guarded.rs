@@ -2,30 +2,77 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use serde_json::{Value, json};
 
 const TOKEN: &str = "token-of-the-guarded-server";
 
+/// How far a renewal has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RenewalStep {
+    /// The server has got the refresh token.
+    Arrived,
+    /// The token was replaced, and half of the answer was sent.
+    HalfSent,
+    /// The answer was sent.
+    Sent,
+}
+
+/// Called at each step of a renewal, which waits for it. If it returns `false` the server ends the connection instead
+/// of going on.
+type OnRenewal = Box<dyn Fn(RenewalStep) -> bool + Send + Sync>;
+
 /// The server; it ends with the process.
 pub struct GuardedServer {
     address: String,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// The number of the tokens that are accepted: `access-N`, and `refresh-N`, once. The number of a sign-in with a
+    /// page is 0.
+    number: AtomicU32,
+    on_renewal: OnRenewal,
 }
 
 impl GuardedServer {
     pub fn start() -> Self {
+        GuardedServer::renewing(0, |_| true)
+    }
+
+    /// Starts a server where somebody has signed in and got the tokens of this number.
+    pub fn renewing(number: u32, on_renewal: impl Fn(RenewalStep) -> bool + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
         let own = address.clone();
+        let shared = Arc::new(Shared { number: AtomicU32::new(number), on_renewal: Box::new(on_renewal) });
+        let serving = shared.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let own = own.clone();
+                let (own, shared) = (own.clone(), serving.clone());
                 // A client that has gone needs no answer.
-                thread::spawn(move || drop(serve(&own, &stream)));
+                thread::spawn(move || drop(serve(&own, &shared, &stream)));
             }
         });
-        GuardedServer { address }
+        GuardedServer { address, shared }
+    }
+
+    /// The number of the tokens that are accepted.
+    pub fn number(&self) -> u32 {
+        self.shared.number.load(Ordering::SeqCst)
+    }
+
+    /// Accepts the tokens of this number, as after another sign-in.
+    pub fn accept(&self, number: u32) {
+        self.shared.number.store(number, Ordering::SeqCst);
+    }
+
+    /// Where tokens are renewed.
+    pub fn token_url(&self) -> String {
+        format!("{}/token", self.address)
     }
 
     /// Where the server is.
@@ -57,7 +104,7 @@ fn decoded(text: &str) -> String {
 }
 
 /// Answers one request and ends the connection.
-fn serve(address: &str, stream: &TcpStream) -> std::io::Result<()> {
+fn serve(address: &str, shared: &Shared, stream: &TcpStream) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let (mut first, mut length, mut is_signed) = (String::new(), 0, false);
     reader.read_line(&mut first)?;
@@ -67,7 +114,10 @@ fn serve(address: &str, stream: &TcpStream) -> std::io::Result<()> {
         let Some((name, value)) = line.trim().split_once(": ") else { break };
         match name.to_ascii_lowercase().as_str() {
             "content-length" => length = value.parse().unwrap_or(0),
-            "authorization" => is_signed = value == format!("Bearer {TOKEN}"),
+            "authorization" => {
+                let number = shared.number.load(Ordering::SeqCst);
+                is_signed = value == format!("Bearer {TOKEN}") || value == format!("Bearer access-{number}");
+            }
             _ => {}
         }
     }
@@ -75,6 +125,12 @@ fn serve(address: &str, stream: &TcpStream) -> std::io::Result<()> {
     reader.read_exact(&mut body)?;
     let mut words = first.split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let form = String::from_utf8_lossy(&body);
+    if let Some(given) =
+        form.split('&').find_map(|pair| pair.strip_prefix("refresh_token=")).filter(|_| path == "/token")
+    {
+        return renew(shared, given, stream);
+    }
     let (status, extra, body) = match (method, path) {
         ("POST", "/mcp") if !is_signed => {
             ("401 Unauthorized", format!("www-authenticate: Bearer resource_metadata=\"{address}/prm\"\r\n"), json!({}))
@@ -92,6 +148,34 @@ fn serve(address: &str, stream: &TcpStream) -> std::io::Result<()> {
     let head = format!("content-type: application/json\r\ncontent-length: {}\r\nconnection: close", body.len());
     let mut stream = stream;
     write!(stream, "HTTP/1.1 {status}\r\n{extra}{head}\r\n\r\n{body}")
+}
+
+/// Replaces a refresh token, step by step.
+fn renew(shared: &Shared, given: &str, mut stream: &TcpStream) -> std::io::Result<()> {
+    let gone = || Err(std::io::ErrorKind::ConnectionAborted.into());
+    if !(shared.on_renewal)(RenewalStep::Arrived) {
+        return gone();
+    }
+    let number = shared.number.load(Ordering::SeqCst);
+    let (status, body) = if given == format!("refresh-{number}") {
+        let number = number + 1;
+        shared.number.store(number, Ordering::SeqCst);
+        let tokens = json!({"access_token": format!("access-{number}"), "refresh_token": format!("refresh-{number}"),
+            "token_type": "Bearer", "expires_in": 3600});
+        ("200 OK", tokens)
+    } else {
+        ("400 Bad Request", json!({"error": "invalid_grant", "error_description": format!("{given} is used up")}))
+    };
+    let body = body.to_string();
+    let (first, second) = body.split_at(body.len() / 2);
+    let head = format!("content-type: application/json\r\ncontent-length: {}\r\nconnection: close", body.len());
+    write!(stream, "HTTP/1.1 {status}\r\n{head}\r\n\r\n{first}")?;
+    if !(shared.on_renewal)(RenewalStep::HalfSent) {
+        return gone();
+    }
+    write!(stream, "{second}")?;
+    (shared.on_renewal)(RenewalStep::Sent);
+    Ok(())
 }
 
 fn metadata(address: &str, method: &str, path: &str) -> (&'static str, Value) {

@@ -18,7 +18,7 @@ pub mod tmux;
 pub mod transcript;
 
 pub use dice::Dice;
-pub use guarded::GuardedServer;
+pub use guarded::{GuardedServer, RenewalStep};
 pub use host::{Host, HostBuilder, InProcess, Signal};
 pub use normal::Normal;
 pub use output::Output;

@@ -3,14 +3,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use pith_ai::{END_LIMIT, is_renewing};
 use pith_config::Environment;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// The process ends at the latest this long after it should.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
+/// How often is looked whether a login is being renewed meanwhile.
+const STEP: Duration = Duration::from_millis(100);
 
 /// The exit code after an interrupt.
 pub const INTERRUPTED: i32 = 130;
@@ -120,11 +123,19 @@ impl Ending {
         self.limit();
     }
 
-    /// Ends the process after [`SHUTDOWN_LIMIT`], whatever hangs.
+    /// Ends the process after [`SHUTDOWN_LIMIT`], whatever hangs. Time in which a login is renewed does not count, up to
+    /// the limit that this has.
     pub fn limit(&self) {
         let ending = self.clone();
         let watchdog = move || {
-            std::thread::sleep(SHUTDOWN_LIMIT);
+            let last_moment = Instant::now() + SHUTDOWN_LIMIT + END_LIMIT;
+            let mut counted = Duration::ZERO;
+            while counted < SHUTDOWN_LIMIT && Instant::now() < last_moment {
+                std::thread::sleep(STEP);
+                if !is_renewing() {
+                    counted += STEP;
+                }
+            }
             std::process::exit(ending.code());
         };
         // If no thread can be started there is no watchdog.

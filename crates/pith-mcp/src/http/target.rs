@@ -103,8 +103,8 @@ impl Target {
             Some(oauth) if is_safe && !is_signed => {
                 let store = Store::of(&launch.sign_ins, &config.name, &url);
                 let oauth = values.resolve_oauth(oauth).await?;
-                let sign_in = SignIn::new(launch.web.clone(), url.clone(), oauth, store, launch.secrets.clone());
-                Some(Arc::new(sign_in))
+                let (web, secrets, renewals) = (launch.web.clone(), launch.secrets.clone(), launch.renewals.clone());
+                Some(Arc::new(SignIn { web, url: url.clone(), oauth, store, secrets, renewals }))
             }
             _ => None,
         };

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pith_ai::Web;
+use pith_ai::{Renewals, Web};
 use pith_secrets::Secrets;
-use tokio::sync::Mutex;
 use url::Url;
 
 use super::discovery::{Authority, Challenge, discover};
@@ -19,21 +18,16 @@ const MARGIN: Duration = Duration::from_secs(60);
 
 /// How requests to one server get their token.
 pub struct SignIn {
-    web: Web,
-    url: Url,
-    oauth: OAuth,
-    store: Store,
+    pub web: Web,
+    pub url: Url,
+    pub oauth: OAuth,
+    pub store: Store,
     /// Hears of tokens before a text of the authorization server can repeat them.
-    secrets: Arc<Secrets>,
-    /// One renewal at a time.
-    renewal: Mutex<()>,
+    pub secrets: Arc<Secrets>,
+    pub renewals: Arc<Renewals>,
 }
 
 impl SignIn {
-    pub fn new(web: Web, url: Url, oauth: OAuth, store: Store, secrets: Arc<Secrets>) -> Self {
-        SignIn { web, url, oauth, store, secrets, renewal: Mutex::new(()) }
-    }
-
     /// Signs somebody in.
     pub async fn begin(&self, challenge: Challenge, means: Means<'_>) -> Result<(), String> {
         let (web, url, oauth) = (self.web.clone(), self.url.clone(), self.oauth.clone());
@@ -61,22 +55,30 @@ impl SignIn {
 
     /// Replaces a token that has ended or was refused, with this challenge. Another process may have done so already.
     pub async fn renew(self: &Arc<Self>, stale: &str, challenge: &Challenge) -> Result<String, String> {
-        let (sign_in, stale, challenge) = (self.clone(), stale.to_owned(), challenge.clone());
-        // A refresh token that was sent may be used up. So a renewal goes on when the call that needs it is aborted; its
-        // own limits end it.
-        let renewal = tokio::spawn(async move {
-            let _renewal = sign_in.renewal.lock().await;
-            sign_in.store.renewing(sign_in.renew_alone(&stale, &challenge)).await?
-        });
-        renewal.await.unwrap_or_else(|_| Err("the renewal of the sign-in broke off".to_owned()))
+        let renewal = || {
+            let (sign_in, stale, challenge) = (self.clone(), stale.to_owned(), challenge.clone());
+            async move { sign_in.store.renewing(sign_in.renew_alone(&stale, &challenge)).await? }
+        };
+        let login = format!("mcp {}", self.store.key());
+        self.renewals.join(&login, renewal).await?;
+        let token = self.stored_token()?;
+        if token != stale {
+            return Ok(token);
+        }
+        // What was joined replaced an older token than this one.
+        self.renewals.join(&login, renewal).await?;
+        self.stored_token()
     }
 
-    async fn renew_alone(&self, stale: &str, challenge: &Challenge) -> Result<String, String> {
+    fn stored_token(&self) -> Result<String, String> {
+        access_token(&self.store.load()?.ok_or("nobody has signed in")?)
+    }
+
+    async fn renew_alone(&self, stale: &str, challenge: &Challenge) -> Result<(), String> {
         let mut sign_in = self.store.load()?.ok_or("nobody has signed in")?;
         sign_in.hide_in(&self.secrets);
-        match sign_in.access_token() {
-            Some(token) if token != stale => return Ok(token.to_owned()),
-            _ => {}
+        if sign_in.access_token().is_some_and(|token| token != stale) {
+            return Ok(());
         }
         let refresh = sign_in.refresh_token().ok_or("the sign-in cannot be renewed")?.to_owned();
         let authority = self.authority(&mut sign_in, challenge).await?;
@@ -90,9 +92,8 @@ impl SignIn {
         let answer = post_form(&self.web, &authority.token_endpoint, &fields, authorization).await?;
         sign_in.take_tokens(answer.accepted("the renewal of the sign-in")?);
         sign_in.hide_in(&self.secrets);
-        let token = access_token(&sign_in)?;
-        self.store.save(&sign_in).await?;
-        Ok(token)
+        access_token(&sign_in)?;
+        self.store.save(&sign_in).await
     }
 
     /// Returns the authorization server that gave the refresh token; nobody else may see it.

@@ -125,6 +125,11 @@ impl Store {
         Store { file: file.to_owned(), key: format!("mcp__{namespace}|{url}"), address: url.to_string() }
     }
 
+    /// Returns what names the sign-in in the file.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
     /// Returns the sign-in, if there is one. The first server that asks for an entry of an older file takes it over, so
     /// that no two servers renew it.
     pub fn load(&self) -> Result<Option<StoredSignIn>, String> {

@@ -99,6 +99,7 @@ impl Bench {
             is_off: Box::new(|_| false),
             hidden: Box::new(|| vec!["ANTHROPIC_API_KEY".to_owned()]),
             secrets: secrets.clone(),
+            renewals: Arc::default(),
             web: Web::default().patient(),
             pool,
             sandbox: pith_tools::sandbox::CurrentSandbox::default(),

@@ -75,7 +75,9 @@ impl Session {
     pub(crate) fn load_extensions(&mut self, cwd: &Path, sources: Vec<ExtensionSource>, loading: Loading) {
         let (handle, surroundings) = self.engine(cwd);
         let flags = self.extensions.flags.clone();
+        let renewals = self.models.registry().renewals().clone();
         self.begin_step(async move {
+            renewals.wait().await;
             let report = handle.load(&sources, loading, &surroundings).await;
             handle.bind(&surroundings, &flags).await;
             Step::Loaded(report)
@@ -204,7 +206,9 @@ impl Session {
         let Some(engine) = self.extensions.engine.take() else { return };
         self.forget_providers();
         self.on_registry_changed();
+        let renewals = self.models.registry().renewals().clone();
         self.jobs.spawn(Job::Background, async move {
+            renewals.wait().await;
             engine.handle.close().await;
             JobEnd::Done
         });
@@ -222,7 +226,10 @@ impl Session {
         }
         let Some(handle) = self.extension_handle().cloned() else { return };
         let saw_session_start = self.extensions.saw_session_start.load(Ordering::Relaxed);
+        let renewals = self.models.registry().renewals().clone();
         self.jobs.spawn(Job::Background, async move {
+            // An extension that is stopped while it renews a login loses it.
+            renewals.end().await;
             if saw_session_start {
                 handle.quit().await;
             } else {

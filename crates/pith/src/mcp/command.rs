@@ -20,6 +20,7 @@ use super::arguments::{Scope, USAGE, Wish, parse};
 use super::login::login;
 use super::{file, options};
 use crate::cli::Cli;
+use crate::lifecycle::Ending;
 use crate::open::agent_dir;
 use crate::program::Program;
 use crate::project::Project;
@@ -63,7 +64,7 @@ pub fn run(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
     }
 }
 
-/// Runs something with the servers of this directory, and ends them.
+/// Runs something with the servers of this directory, until a signal ends it, and ends them.
 fn connected(cli: &Cli, places: Places, work: impl AsyncFnOnce(Servers) -> anyhow::Result<u8>) -> anyhow::Result<u8> {
     let mut project = Project::new(cli, &places.agent_dir, &places.environment, None);
     let settings = project.settings(&places.cwd).settings;
@@ -71,16 +72,25 @@ fn connected(cli: &Cli, places: Places, work: impl AsyncFnOnce(Servers) -> anyho
         Registry::load(&places.agent_dir, places.environment.clone(), &settings).telling(Secrets::of_process());
     let trust = project.trust_in_servers(&places.cwd);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let ending = Ending::default();
     runtime.block_on(async {
+        ending.watch_signals();
+        tokio::spawn(ending.clone().limit_when_stopped());
         let hidden = Box::new(move || registry.credential_variables());
         let oversight = Oversight { supervisor: Supervisor::this_program().ok(), ..Oversight::default() };
         let clients = Arc::new(Clients::with_proxy(settings.http_proxy.clone()));
         let web = Web::new(clients, Timeouts::default()).patient();
         let options = options(cli, places, Box::new(move |_| trust), hidden, oversight);
+        let renewals = options.renewals.clone();
         let servers = Servers::new(Options { web, ..options });
         servers.load();
-        let done = work(servers.clone()).await;
+        let done = tokio::select! {
+            biased;
+            () = ending.stop.cancelled() => Ok(u8::try_from(ending.code())?),
+            done = work(servers.clone()) => done,
+        };
         servers.close().await;
+        renewals.end().await;
         done
     })
 }

@@ -1,6 +1,6 @@
 //! `pith mcp login`: prints the address to sign in at, opens it where there is a display, and waits.
 
-use std::io::{BufRead, IsTerminal, Read, stdin, stdout};
+use std::io::{self, BufRead, IsTerminal, Read, StdinLock, stdin, stdout};
 use std::pin::pin;
 use std::process::{Command, Stdio};
 
@@ -38,8 +38,11 @@ pub async fn login(servers: &Servers, name: &str, with: LoginWith) -> anyhow::Re
         }
         LoginWith::ClientCredentials => servers.login(name, Means::ClientCredentials).await,
         LoginWith::Token => {
-            let mut token = String::new();
-            stdin().take(MAX_TOKEN).read_to_string(&mut token)?;
+            let token = from_stdin(|input| {
+                let mut token = String::new();
+                input.take(MAX_TOKEN).read_to_string(&mut token).map(|_| token)
+            });
+            let token = token.await?;
             servers.login(name, Means::Token(token.trim().to_owned())).await
         }
     };
@@ -63,16 +66,24 @@ async fn pasted_line() -> String {
     if !stdin().is_terminal() {
         return std::future::pending().await;
     }
-    let (sender, line) = oneshot::channel();
-    // A thread of its own, which the end of the process does not wait for.
-    std::thread::spawn(move || {
+    let line = from_stdin(|mut input| {
         let mut line = String::new();
-        if stdin().lock().read_line(&mut line).is_ok_and(|length| length > 0) {
-            let _ = sender.send(line);
-        }
+        input.read_line(&mut line).map(|_| line)
     });
     match line.await {
-        Ok(line) => line,
-        Err(_) => std::future::pending().await,
+        Ok(line) if !line.is_empty() => line,
+        _ => std::future::pending().await,
     }
+}
+
+/// Reads from stdin on a thread of its own, which the end of the process does not wait for.
+async fn from_stdin(
+    read: impl FnOnce(StdinLock<'static>) -> io::Result<String> + Send + 'static,
+) -> io::Result<String> {
+    let (sender, text) = oneshot::channel();
+    std::thread::Builder::new().spawn(move || {
+        // Nobody waits for it any more once the sign-in is over.
+        let _ = sender.send(read(stdin().lock()));
+    })?;
+    text.await.unwrap_or_else(|_| Err(io::Error::other("stdin could not be read")))
 }

@@ -82,6 +82,7 @@ pub fn setup(cli: &Cli, surroundings: Surroundings<'_>) -> McpSetup {
         switch.is_off(|| settings_of.lock().unwrap_or_else(PoisonError::into_inner).settings(cwd).settings)
     };
     let trust = move |cwd: &Path| project.lock().unwrap_or_else(PoisonError::into_inner).trust_in_servers(cwd);
+    let renewals = registry.renewals().clone();
     let hidden = move || registry.credential_variables();
     let (to_session, from_servers) = mpsc::unbounded_channel();
     let states = to_session.clone();
@@ -95,6 +96,7 @@ pub fn setup(cli: &Cli, surroundings: Surroundings<'_>) -> McpSetup {
         startup_wait: settings.mcp.startup_wait,
         pool: settings.mcp.share.then_some(pool),
         is_off: Box::new(is_off),
+        renewals,
         ..options(cli, places, Box::new(trust), Box::new(hidden), oversight)
     });
     McpSetup { servers: Arc::new(SessionServers(servers)), from_servers }
@@ -159,6 +161,7 @@ fn options(
         is_off: Box::new(|_| false),
         hidden,
         secrets: Secrets::of_process().clone(),
+        renewals: Arc::default(),
         web: Web::default().patient(),
         supervisor: oversight.supervisor,
         sandbox: oversight.sandbox,

@@ -22,6 +22,7 @@ mod models;
 mod no_threads;
 mod prompt;
 mod queue;
+mod renewals;
 mod resources;
 mod sessions;
 mod sessions_faults;
