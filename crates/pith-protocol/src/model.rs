@@ -193,7 +193,17 @@ impl Model {
         above.or(levels.last()).copied().unwrap_or_default()
     }
 
-    /// Prices a usage, choosing the tier by the size of the input.
+    /// Whether it is known what the model costs. Catalogues say "depends" with prices below zero, and nothing with zeros.
+    pub fn has_prices(&self) -> bool {
+        let ModelCost { input, output, cache_read, cache_write, tiers } = &self.cost;
+        let is_known = |prices: [f64; 4]| prices.iter().all(|price| *price >= 0.0);
+        let known = |tier: &PriceTier| is_known([tier.input, tier.output, tier.cache_read, tier.cache_write]);
+        (*input > 0.0 || *output > 0.0)
+            && is_known([*input, *output, *cache_read, *cache_write])
+            && tiers.iter().all(known)
+    }
+
+    /// Prices a usage, choosing the tier by the size of the input. What has no known price costs nothing.
     pub fn price(&self, usage: &Usage) -> Cost {
         let size = usage.input + usage.cache_read + usage.cache_write;
         let tier = self
@@ -206,6 +216,7 @@ impl Model {
             Some(tier) => (tier.input, tier.output, tier.cache_read, tier.cache_write),
             None => (self.cost.input, self.cost.output, self.cost.cache_read, self.cost.cache_write),
         };
+        let [input, output, read, write] = [input, output, read, write].map(|price| price.max(0.0));
         let long = usage.cache_write_1h.unwrap_or(0).min(usage.cache_write);
         let mut cost = Cost {
             input: input * usage.input as f64 / 1e6,
@@ -236,6 +247,30 @@ mod tests {
         let mut odd = model(true);
         odd.thinking_level_map = Some([(ThinkingLevel::Off, None), (ThinkingLevel::Minimal, None)].into());
         assert_eq!(odd.clamp_thinking(ThinkingLevel::Off), ThinkingLevel::Low);
+    }
+
+    #[test]
+    fn a_price_below_zero_is_none() {
+        let usage = Usage { input: 1_000_000, output: 1, cache_read: 1, cache_write: 2, ..Usage::default() };
+        let usage = Usage { cache_write_1h: Some(1), ..usage };
+        let mut odd = model(true);
+        assert!(odd.has_prices());
+        let set = |cost: &mut ModelCost, at: usize| {
+            let prices = [&mut cost.input, &mut cost.output, &mut cost.cache_read, &mut cost.cache_write];
+            *prices.into_iter().nth(at).expect("four prices") = -1_000_000.0;
+        };
+        let known = odd.price(&usage).total;
+        for at in 0..4 {
+            let mut one = odd.clone();
+            set(&mut one.cost, at);
+            assert!(!one.has_prices() && (0.0..known).contains(&one.price(&usage).total), "price {at}");
+        }
+        (0..4).for_each(|at| set(&mut odd.cost, at));
+        assert_eq!(odd.price(&usage), Cost::default());
+        let tier = PriceTier { input_tokens_above: 5, input: -1.0, ..PriceTier::default() };
+        let tiered = Model { cost: ModelCost { tiers: vec![tier], ..model(true).cost }, ..model(true) };
+        assert!(!tiered.has_prices());
+        assert!(!Model::default().has_prices());
     }
 
     #[test]

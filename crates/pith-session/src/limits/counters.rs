@@ -84,7 +84,7 @@ impl Counters {
         let unreported = output_tokens(answer) - answer.usage.output;
         self.output_tokens += unreported;
         self.tokens += unreported;
-        if answer.usage.output > 0 && answer.usage.cost.total == 0.0 {
+        if answer.usage.output > 0 && answer.usage.cost.total <= 0.0 {
             self.unpriced = Some(answer.model.clone());
         }
     }
@@ -93,7 +93,8 @@ impl Counters {
         let Usage { input, output, cache_read, cache_write, .. } = usage;
         self.tokens += input + output + cache_read + cache_write;
         self.output_tokens += output;
-        self.cost += usage.cost.total;
+        // Other programs have written answers down with prices below zero.
+        self.cost += usage.cost.total.max(0.0);
     }
 }
 
@@ -117,4 +118,24 @@ fn output_tokens(answer: &AssistantMessage) -> u64 {
 /// An estimate: four bytes a token.
 pub(super) fn tokens_of(bytes: usize) -> u64 {
     bytes as u64 / 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_with_a_price_below_zero_gives_no_money_back() {
+        let answer = |cost: f64| {
+            let mut answer = AssistantMessage { model: "m".into(), ..AssistantMessage::default() };
+            answer.usage = Usage { output: 1, ..Usage::default() };
+            answer.usage.cost.total = cost;
+            answer
+        };
+        let mut counters = Counters::default();
+        counters.note_answer(&answer(2.0));
+        assert_eq!((counters.cost, &counters.unpriced), (2.0, &None));
+        counters.note_answer(&answer(-1_000_000.0));
+        assert_eq!((counters.cost, counters.unpriced.as_deref()), (2.0, Some("m")));
+    }
 }

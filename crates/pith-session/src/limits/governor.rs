@@ -24,7 +24,7 @@ use super::counters::{Counters, RECORD, Record};
 use super::disk::Disk;
 use super::loops::Loops;
 use super::pause::Paused;
-use super::{Refusal, Spending};
+use super::{COST_LIMIT, Refusal, Spending, no_price};
 use crate::reply::Reply;
 use crate::session::Session;
 
@@ -186,10 +186,8 @@ impl Governor {
 
     fn unpriced(&self, model: Option<&Model>) -> Option<String> {
         self.limits.max(LimitName::CostUsd)?;
-        let has_price = |model: &&Model| model.cost.input > 0.0 || model.cost.output > 0.0;
-        let unpriced = model.filter(|model| !has_price(model)).map(|model| model.id.as_str());
-        let model = unpriced.or(self.counters.unpriced.as_deref())?;
-        Some(format!("limits.costUsd cannot be watched: no price for {model}"))
+        let unpriced = model.filter(|model| !model.has_prices()).map(|model| model.id.as_str());
+        Some(no_price(COST_LIMIT, unpriced.or(self.counters.unpriced.as_deref())?))
     }
 
     /// The next moment at which a clock reaches a limit, or the share of it that hosts are told of.
@@ -386,7 +384,9 @@ impl Session {
 
     /// What is wrong with limits that were read without a mistake.
     pub(crate) fn limit_diagnostics(&self) -> Vec<Diagnostic> {
-        let unwatched = self.governor.unwatched(self.models.current().map(|model| &**model));
+        let model = self.models.current().map(|model| &**model);
+        let of_prompt = model.and_then(|model| self.options.limits.unwatched(model));
+        let unwatched = self.governor.unwatched(model).chain(of_prompt);
         unwatched.map(|why| Diagnostic::without_path("limits", why)).collect()
     }
 }

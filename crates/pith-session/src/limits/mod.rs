@@ -17,11 +17,12 @@ use std::time::Duration;
 
 use pith_agent::Opening;
 use pith_ai::failure;
-use pith_protocol::{AssistantMessage, ErrorKind, LimitUse, Message, StopReason, Usage};
+use pith_protocol::{AssistantMessage, ErrorKind, LimitName, LimitUse, Message, Model, StopReason, Usage};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
+use crate::parts::SessionOptions;
 use crate::run::RunStart;
 use crate::session::Session;
 pub(crate) use governor::Governor;
@@ -36,6 +37,28 @@ pub struct WorkLimits {
     pub cost: Option<f64>,
     pub time: Option<Duration>,
     pub scope: LimitScope,
+}
+
+impl WorkLimits {
+    /// Why the limit of money cannot be watched for this model.
+    fn unwatched(&self, model: &Model) -> Option<String> {
+        (self.cost.is_some() && !model.has_prices()).then(|| no_price("--max-cost", &model.id))
+    }
+}
+
+impl SessionOptions {
+    /// Why limits of money cannot be watched for this model.
+    pub fn unwatched_costs(&self, model: &Model) -> impl Iterator<Item = String> {
+        let is_limited = self.session_limits.max(LimitName::CostUsd).is_some();
+        let of_session = (is_limited && !model.has_prices()).then(|| no_price(COST_LIMIT, &model.id));
+        of_session.into_iter().chain(self.limits.unwatched(model))
+    }
+}
+
+const COST_LIMIT: &str = "limits.costUsd";
+
+fn no_price(limit: &str, model: &str) -> String {
+    format!("{limit} cannot be watched: no price for {model}")
 }
 
 /// What the limits apply to.
@@ -109,7 +132,7 @@ impl Spending {
     }
 
     fn add(&mut self, usage: &Usage) {
-        self.cost += usage.cost.total;
+        self.cost += usage.cost.total.max(0.0);
     }
 
     /// Called after a pause, which does not count.
@@ -251,6 +274,16 @@ mod tests {
         let mut answer = AssistantMessage { stop_reason, ..AssistantMessage::default() };
         answer.usage.cost.total = cost;
         Message::Assistant(answer)
+    }
+
+    #[test]
+    fn money_is_never_given_back() {
+        let limits = WorkLimits { cost: Some(1.0), ..WorkLimits::default() };
+        let mut spending = Spending::default();
+        spending.begin(&limits);
+        spending.note(&answer(-1_000_000.0, StopReason::Stop));
+        spending.note(&answer(1.0, StopReason::Stop));
+        assert_eq!(spending.reached(&limits).map(|reached| reached.name), Some("cost"));
     }
 
     #[test]

@@ -167,6 +167,8 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         store.append_thinking_level(start.thinking);
     }
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
+    let unwatched = start.model.iter().flat_map(|model| files.options.unwatched_costs(model));
+    unwatched.for_each(|why| warn(&format!("Warning: {why}")));
     let (path, model) = (store.path(), start.model.as_ref().map(|model| format!("{}/{}", model.provider, model.id)));
     info!(target: "pith::session", id = store.id(), ?path, ?cwd, model, dialect = dialect.name, "opened");
     let oversight = sandboxes.oversight().clone();

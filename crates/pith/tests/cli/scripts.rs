@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use pith_protocol::{Frame, ResultRecord};
 use pith_testkit::schema::{self, Dialect};
 use pith_testkit::server::TurnUsage;
-use pith_testkit::{Output, TempHome, Terminal, Turn};
+use pith_testkit::{Api, Output, TempHome, Terminal, Turn};
 use serde_json::{Value, json};
 
 use super::support::{PITH, finish, model, run, run_with, scene};
@@ -248,6 +248,32 @@ fn money_is_limited() {
     let output = run(&home, with(&["--max-cost", "$5", "-p", "go"]));
     let text = "The run was stopped: it has cost $6.0000, and the limit is $5 (--max-cost).\n";
     assert_eq!((output.stderr.as_str(), output.code, server.requests().len()), (text, 1, 2));
+}
+
+#[test]
+fn a_model_without_known_prices_is_named_before_it_is_asked() {
+    let usage = TurnUsage { input: 1_000_000, output: 9, cache_read: 0, cache_write: 0 };
+    for price in [-1_000_000, 0] {
+        let (home, server) = scene([Turn::text("done").usage(usage)]);
+        home.write_models(&server.url(), |models| {
+            for provider in models["providers"].as_object_mut().expect("providers").values_mut() {
+                for model in provider["models"].as_array_mut().into_iter().flatten() {
+                    model["cost"] = json!({"input": price, "output": price, "cacheRead": 0, "cacheWrite": 0});
+                }
+            }
+        });
+        let why =
+            |limit: &str| format!("Warning: {limit} cannot be watched: no price for {}\n", Api::Anthropic.model());
+        home.write_settings(&json!({"limits": {"costUsd": 5, "strict": true}}));
+        let output = run(&home, with(&["-p", "go"]));
+        assert!(output.stderr.starts_with(&why("limits.costUsd")), "{}", output.stderr);
+        assert_eq!((output.code, server.requests().len()), (1, 0), "strict limits refuse it: {}", output.stderr);
+        home.write_settings(&json!({}));
+        let output = run(&home, with(&["--max-cost", "5", "--json", "go"]));
+        assert_eq!((output.stderr, output.code), (why("--max-cost"), 0));
+        let cost = output.stdout.lines().last().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        assert_eq!(cost.expect("a result")["usage"]["cost"]["total"], 0);
+    }
 }
 
 #[test]
