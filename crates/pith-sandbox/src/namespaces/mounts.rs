@@ -20,13 +20,14 @@ use rustix::mount::{
 };
 
 use super::plan::Plan;
+use super::view::{self, View};
 use super::{NamespaceError, devices, failed};
 
 /// `ST_NOSYMFOLLOW`, which the library has no name for.
 const NO_LINKS: StatVfsMountFlags = StatVfsMountFlags::from_bits_retain(0x2000);
 
 /// Arranges the mounts of a namespace that was just made.
-pub(super) fn arrange(plan: &Plan) -> Result<(), NamespaceError> {
+pub(super) fn arrange(plan: &Plan, view: &View) -> Result<(), NamespaceError> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(|error| failed("private mounts", error))?;
     devices::cover(plan)?;
@@ -42,6 +43,7 @@ pub(super) fn arrange(plan: &Plan) -> Result<(), NamespaceError> {
             mask(&masked).map_err(|error| failed(path.display(), error))?;
         }
     }
+    view::arrange(view)?;
     make_read_only(plan)
 }
 
