@@ -9,14 +9,23 @@ pub mod domains;
 mod environment;
 pub mod home;
 #[cfg(target_os = "linux")]
+pub mod git;
+#[cfg(target_os = "linux")]
+mod guard;
+pub mod names;
+#[cfg(target_os = "linux")]
 pub mod namespaces;
 pub mod policy;
 mod protected;
 pub mod reading;
 #[cfg(target_os = "linux")]
+mod put_back;
+#[cfg(target_os = "linux")]
 mod record;
 pub mod settings;
 pub mod support;
+#[cfg(target_os = "linux")]
+mod tree;
 #[cfg(target_os = "linux")]
 pub mod watch;
 #[cfg(target_os = "linux")]

@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 use pith_config::Environment;
+use pith_sandbox::git::is_bare_explicit;
 use pith_sandbox::home::OPENED_IN_HOME;
+use pith_sandbox::names::{Row, TABLE};
 use pith_sandbox::support::NEVER_CLOSED;
+use pith_sandbox::watch::{PutBack, is_watched_whole};
 use pith_sandbox::{Profile, Require, Support};
 use pith_tools::process::{CgroupUse, CommandLine, Jobs, Supervisor, probe_cgroups, probe_namespaces};
 use pith_tools::sandbox::{Oversight, Variables};
@@ -16,14 +19,16 @@ use super::Sandboxes;
 use crate::cli::Cli;
 use crate::open::agent_dir;
 use crate::program::Program;
-use crate::{rpc, show};
+use crate::{rpc, show, warn};
 
 const USAGE: &str = "Usage:
   pith sandbox check [--all]
+  pith sandbox names
   pith sandbox run [--profile PROFILE] -- COMMAND...
 
 check says what this machine can enforce, and what of the home can be read; --all names what is not there, too. Its
 exit code is 1 if workspace-write is not possible.
+names prints which names are protected in every directory, which programs run or obey them, and why.
 run runs a command as a tool would, in this directory, with the settings that apply here; its exit code is the command's.
 PROFILE is read-only, workspace-write (the default) or custom.
 ";
@@ -34,6 +39,7 @@ pub fn run(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
     match words.as_slice() {
         ["check"] => check(Rows::ThatExist),
         ["check", "--all"] => check(Rows::All),
+        ["names"] => names(),
         ["run", rest @ ..] => run_command(rest, program),
         ["-h" | "--help"] | [_, "-h" | "--help"] => show(USAGE),
         [] => bail!("a verb is missing\n{USAGE}"),
@@ -85,6 +91,7 @@ fn check(rows: Rows) -> anyhow::Result<u8> {
         let home = Environment::of_process().home().to_owned();
         text.push_str(&readable_in(&home, rows, namespaces.is_ok()));
     }
+    text.push_str(&advice(Environment::of_process().home()));
     show(&text)?;
     Ok(u8::from(verdict.is_err()))
 }
@@ -106,6 +113,32 @@ fn readable_in(home: &Path, rows: Rows, is_shown: bool) -> String {
         text.push_str(&format!("Without namespaces commands cannot list {home}, nor the directories it lies in.\n"));
     }
     text
+}
+
+/// Says what of the current directory is not watched, and what git can be told to be safer.
+fn advice(home: &Path) -> String {
+    let mut text = String::new();
+    if crate::current_dir().is_ok_and(|cwd| !is_watched_whole(&cwd)) {
+        text.push_str(
+            "This directory is too large to be watched as a whole: what appears deep in it is not compared with what git \
+             and other programs would run.\n",
+        );
+    }
+    if !is_bare_explicit(home) {
+        text.push_str(
+            "Recommended: git config --global safe.bareRepository explicit\n  \
+             Without it git takes every directory for a repository that looks like one inside.\n",
+        );
+    }
+    text
+}
+
+fn names() -> anyhow::Result<u8> {
+    let mut text = String::new();
+    for Row { name, program, reason, .. } in TABLE {
+        text.push_str(&format!("{name:<28} {program:<20} {reason}\n"));
+    }
+    show(&text)
 }
 
 fn run_command(arguments: &[&str], program: &Program) -> anyhow::Result<u8> {
@@ -146,6 +179,9 @@ async fn confined(oversight: &Oversight, name: &str, arguments: &[&str], cwd: &P
     let watch = command.confinement.as_ref().and_then(|confinement| confinement.watch.clone());
     let job = jobs.spawn_to(command, Stdio::inherit(), Stdio::inherit())?;
     let exit = job.exited().await.with_context(|| format!("cannot run {name}"))?;
+    for PutBack { path, reason } in watch.iter().flat_map(|watch| watch.put_back()) {
+        warn(&format!("Put back: {} ({reason})", path.display()));
+    }
     if let Some(path) = watch.and_then(|watch| watch.first_change()) {
         bail!("Changed a protected path: {}. It was put back and the command was stopped.", path.display());
     }
