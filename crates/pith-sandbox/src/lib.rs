@@ -9,6 +9,7 @@ pub mod domains;
 mod environment;
 #[cfg(target_os = "linux")]
 pub mod namespaces;
+mod place;
 pub mod policy;
 mod protected;
 #[cfg(target_os = "linux")]

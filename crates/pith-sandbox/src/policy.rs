@@ -6,6 +6,7 @@ use std::{fs, io};
 use globset::Glob;
 
 use crate::domains::Domains;
+use crate::place;
 use crate::protected;
 use crate::settings::{Namespaces, NetworkMode, Profile, SandboxSettings};
 use crate::support::Support;
@@ -104,6 +105,7 @@ impl Policy {
                 .to_owned());
         }
         let mut writable: Vec<PathBuf> = Policy::roots(settings, places).into_iter().map(|(_, real)| real).collect();
+        place::check(settings, places, &writable, namespaces)?;
         let mut unreadable = places.all("sandbox.filesystem.denyRead", &settings.filesystem.deny_read)?;
         if profile != Profile::Custom {
             unreadable.extend(places.in_home(&SECRETS));

@@ -31,6 +31,28 @@ fn namespaces_close_what_is_missing_and_are_told() {
 }
 
 #[test]
+fn a_home_needs_namespaces_to_be_written() {
+    if !has(namespaces()) {
+        return;
+    }
+    let home = scene([]).0;
+    let directory = home.environment().into_iter().find(|(name, _)| *name == "HOME").expect("a home").1;
+    let run = |profile: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pith"));
+        command.args(["sandbox", "run", "--profile", profile, "--", "sh", "-c", "echo it ran"]);
+        command.env_clear().envs(home.environment()).current_dir(&directory).stdin(std::process::Stdio::null());
+        let output = command.output().expect("it runs");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    assert_eq!(run("workspace-write"), "it ran\n");
+    home.write_settings(&json!({"sandbox": {"namespaces": "never"}}));
+    let refused = run("workspace-write");
+    let text = "Start pith in a directory below it, let it use namespaces, or use the profile \"read-only\"";
+    assert!(refused.contains(text) && !refused.contains("it ran"), "{refused}");
+    assert_eq!(run("read-only"), "it ran\n");
+}
+
+#[test]
 fn a_command_is_refused_a_host_and_the_host_of_the_session_is_told() {
     if !has(namespaces()) {
         return;
