@@ -53,6 +53,20 @@ fn a_home_needs_namespaces_to_be_written() {
 }
 
 #[test]
+fn a_sandbox_in_a_sandbox_works() {
+    if !has(namespaces()) {
+        return;
+    }
+    let home = scene([]).0;
+    let pith = env!("CARGO_BIN_EXE_pith");
+    for namespaces in ["auto", "never"] {
+        home.write_settings(&json!({"sandbox": {"namespaces": namespaces}}));
+        let inner = ["sandbox", "run", "--", pith, "sandbox", "run", "--", "sh", "-c", "echo x > a && cat a"];
+        assert_eq!(run(&home, inner).stdout, "x\n", "{namespaces}");
+    }
+}
+
+#[test]
 fn a_command_is_refused_a_host_and_the_host_of_the_session_is_told() {
     if !has(namespaces()) {
         return;
