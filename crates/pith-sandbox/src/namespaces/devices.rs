@@ -18,7 +18,7 @@ const SHARED_MEMORY: &str = "/dev/shm";
 pub(super) fn own(plan: &Plan) -> Vec<PathBuf> {
     let there = [TERMINALS, SHARED_MEMORY].iter().filter_map(|path| fs::canonicalize(path).ok());
     // Whoever lists one of them wants that of the machine.
-    there.filter(|path| !plan.writable.contains(path)).collect()
+    there.filter(|path| path.is_dir() && !plan.writable.contains(path)).collect()
 }
 
 /// Covers terminals and shared memory of the machine by others.
