@@ -15,6 +15,7 @@ mod guard;
 pub mod names;
 #[cfg(target_os = "linux")]
 pub mod namespaces;
+mod place;
 pub mod policy;
 mod protected;
 pub mod reading;

@@ -8,6 +8,7 @@ use globset::Glob;
 use crate::domains::Domains;
 use crate::home;
 use crate::names::{self, Names};
+use crate::place;
 use crate::protected;
 use crate::reading::{Reading, Said};
 use crate::settings::{Namespaces, NetworkMode, Profile, SandboxSettings};
@@ -122,6 +123,7 @@ impl Policy {
                 .to_owned());
         }
         let mut writable: Vec<PathBuf> = Policy::roots(settings, places).into_iter().map(|(_, real)| real).collect();
+        place::check(settings, places, &writable, namespaces)?;
         let closed = places.all("sandbox.filesystem.denyRead", &settings.filesystem.deny_read)?;
         let names = Policy::names(settings, places);
         let allows_git_config = settings.filesystem.allow_git_config == Some(true);

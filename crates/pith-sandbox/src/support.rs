@@ -12,7 +12,7 @@ const SIGNALS_LEVEL: u32 = 6;
 const DEVICES_LEVEL: u32 = 5;
 
 /// What only namespaces close.
-const WITHOUT_NAMESPACES: [&str; 3] = [
+pub const WITHOUT_NAMESPACES: [&str; 3] = [
     "metadata of files outside the writable roots",
     "files of other processes in /dev/shm",
     "other terminals of the same user",

@@ -7,14 +7,17 @@ mod common;
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Bench, eventually_async, is_alive, pids, run, text};
+use common::{Bench, enforced_with, eventually_async, is_alive, pids, run, supervisor, text};
 use pith_agent::ToolOutput;
 use pith_agent::control::limit_of;
 use pith_protocol::LimitName;
+use pith_testkit::has;
 use pith_tools::CommandLimits;
-use pith_tools::process::ProcessLimits;
+use pith_tools::process::{ProcessLimits, probe_namespaces};
+use pith_tools::sandbox::Sandbox;
 use serde_json::json;
 
 /// Far more than any of it takes, also on a busy machine.
@@ -91,6 +94,111 @@ fn a_process_gets_no_more_memory_than_it_may() {
         let bench = limited(CommandLimits { processes: memory, output_mb: None });
         let output = bench.start("bash", json!({"command": "head -c 400000000 /dev/zero | tail"})).await;
         assert!(limit_of(&output).is_some_and(|reached| reached.name == LimitName::MemoryMb), "{output:?}");
+    });
+}
+
+/// Runs a Python program under a limit of 100 MiB: in namespaces, if it is to be confined to them.
+async fn run_python(program: &str, is_confined: bool) -> (Bench, ToolOutput) {
+    let bench = Bench::with(|options| {
+        let root = options.temp.canonicalize().expect("it exists");
+        for name in ["home", "agent", "tmp"] {
+            std::fs::create_dir_all(root.join(name)).expect("made");
+        }
+        let settings = json!({"profile": "workspace-write"});
+        let sandbox = is_confined.then(|| Sandbox::Enforced(enforced_with(&root, &settings, true)));
+        options.sandbox = sandbox.map(Arc::new);
+    });
+    let memory = ProcessLimits { memory_mb: Some(100), ..Default::default() };
+    let limits = CommandLimits { processes: memory, output_mb: None };
+    bench.workbench.update_call_options(|options| options.limits = limits);
+    bench.file("program.py", program);
+    let output = bench.start("bash", json!({"command": "exec python3 program.py", "timeout": 60})).await;
+    (bench, output)
+}
+
+fn has_python_and(namespaces: bool) -> bool {
+    let python = std::process::Command::new("python3").arg("--version").output();
+    let needed = python.map(drop).map_err(|_| "no python3".to_owned());
+    has(needed.and_then(|()| if namespaces { probe_namespaces(&supervisor()) } else { Ok(()) }))
+}
+
+/// What of memory is a page of no process: a file in memory, one in `/dev/shm`, and memory of System V.
+const MEMORY_FILE: &str = "f = os.memfd_create('x')";
+const SHARED_FILE: &str =
+    "f = os.open('/dev/shm/pith-governor', os.O_CREAT | os.O_RDWR); os.unlink('/dev/shm/pith-governor')";
+const WRITE: &str = "[os.write(f, bytes(1 << 20)) for _ in range(160)]; time.sleep(50)";
+const SEGMENT: &str = "
+import ctypes
+c = ctypes.CDLL(None)
+c.shmat.restype = ctypes.c_void_p
+n = 160 << 20
+a = c.shmat(c.shmget(0, ctypes.c_size_t(n), 0o1600), None, 0)
+ctypes.memset(a, 1, n)
+c.shmdt(ctypes.c_void_p(a))
+time.sleep(50)";
+
+#[test]
+fn memory_that_no_process_has_mapped_is_counted() {
+    run(async {
+        for (hoard, is_confined) in [
+            (format!("{MEMORY_FILE}; {WRITE}"), false),
+            (format!("{MEMORY_FILE}; {WRITE}"), true),
+            (format!("{SHARED_FILE}; {WRITE}"), false),
+            (SEGMENT.to_owned(), true),
+        ] {
+            if !has_python_and(is_confined) {
+                continue;
+            }
+            let (bench, output) = run_python(&format!("import os, time\n{hoard}"), is_confined).await;
+            assert_ended(&bench, &output, LimitName::MemoryMb).await;
+        }
+    });
+}
+
+#[test]
+fn files_in_shared_memory_grow_no_further_than_the_limit_and_are_counted_from_when_the_command_began() {
+    if !has_python_and(true) {
+        return;
+    }
+    run(async {
+        // One that is closed has no process at all.
+        let fill = "
+import os, time
+try:
+    with open('/dev/shm/a', 'wb', 0) as f: [f.write(bytes(1 << 20)) for _ in range(160)]
+finally:
+    time.sleep(50)";
+        let (bench, output) = run_python(fill, true).await;
+        assert_ended(&bench, &output, LimitName::MemoryMb).await;
+        let size = "stat -c %s /dev/shm/a; stat -fc '%b * %S' /dev/shm";
+        let after = text(&bench.start("bash", json!({"command": size})).await);
+        let left: u64 = after.lines().next().expect("a size").parse().expect("a number");
+        assert!(left > 0 && left <= 100 << 20, "{after}");
+        // What was left is not the next command's, which may use as much again.
+        let next = "head -c 50000000 /dev/zero > /dev/shm/b && sleep 0.5 && stat -c %s /dev/shm/b";
+        assert_eq!(text(&bench.start("bash", json!({"command": next})).await), "50000000\n");
+        bench.workbench.update_call_options(|options| options.limits = CommandLimits::default());
+        let whole = "head -c 150000000 /dev/zero > /dev/shm/c && stat -c %s /dev/shm/c";
+        assert_eq!(text(&bench.start("bash", json!({"command": whole})).await), "150000000\n");
+    });
+}
+
+#[test]
+fn memory_that_is_mapped_is_counted_once() {
+    if !has_python_and(false) {
+        return;
+    }
+    run(async {
+        let map = "
+import mmap, os, time
+f = os.memfd_create('x')
+os.truncate(f, 60 << 20)
+m = mmap.mmap(f, 60 << 20)
+for at in range(0, 60 << 20, 4096): m[at] = 1
+time.sleep(0.5)
+print('fine')";
+        let (_, output) = run_python(map, false).await;
+        assert_eq!(text(&output), "fine\n");
     });
 }
 

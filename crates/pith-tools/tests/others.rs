@@ -154,6 +154,54 @@ fn a_project_in_shared_memory_stays_where_it_is() {
 }
 
 #[test]
+fn commands_run_whatever_devices_there_are() {
+    if !is_ready() {
+        return;
+    }
+    run(async {
+        let bench = ground(Some(&json!({"profile": "workspace-write"})));
+        let command = "echo works > a; (echo x > /dev/shm/pith-odd) 2>/dev/null; cat a";
+        assert_eq!(bench.ok("bash", json!({ "command": command })).await, "works\n");
+        assert!(!Path::new("/dev/shm/pith-odd").exists());
+    });
+}
+
+#[test]
+fn commands_run_with_odd_devices() {
+    if !is_ready() || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    const DEVICES: &str =
+        "for n in null zero full random urandom tty; do touch $DIR/$n && mount --bind /dev/$n $DIR/$n || exit 99; done";
+    for layout in [
+        "true",
+        "mkdir /dev/real /dev/pts && ln -s real /dev/shm",
+        "ln -s nowhere /dev/shm && touch /dev/pts",
+        "mkdir /dev/shm && mount -t tmpfs -o ro,noexec none /dev/shm",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let script = format!(
+            "mount -t tmpfs none $DIR || exit 99; {DEVICES}; mount --rbind $DIR /dev || exit 99; {layout} || exit 99; \
+             exec \"$0\" --exact commands_run_whatever_devices_there_are"
+        );
+        let mut again = Command::new("unshare");
+        again.args(["-m", "sh", "-c", &script]).arg(std::env::current_exe().unwrap());
+        again.env("DIR", dir.path()).env("PITH_TEST_SANDBOX", "require").env(rows::PROGRAM, program().unwrap());
+        match again.output() {
+            Ok(output) if output.status.success() => {}
+            Ok(output) if output.status.code() != Some(99) => {
+                panic!(
+                    "{layout}: {}{}",
+                    String::from_utf8_lossy(&output.stdout),
+                    String::from_utf8_lossy(&output.stderr)
+                )
+            }
+            Ok(_) | Err(_) => skip("no mounts can be made for odd devices"),
+        }
+    }
+}
+
+#[test]
 fn the_same_holds_for_a_user_without_rights() {
     const NOBODY: u32 = 65_534;
     if !is_ready() || !rustix::process::geteuid().is_root() {

@@ -9,7 +9,8 @@ use landlock::{
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+use rustix::io::Errno;
 
 use super::readable::Readable;
 use super::{ConfineError, Step};
@@ -201,7 +202,21 @@ fn refused_network(network: NetworkRule) -> BitFlags<AccessNet> {
 /// command that can write above, must not lead anywhere else.
 fn open(path: &Path) -> Option<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // As in a sandbox of pith.
+        Err(Errno::NOSYS | Errno::PERM) => open_by_steps(path, flags),
+        opened => opened.ok(),
+    }
+}
+
+/// Opens an absolute path step by step. A link on the way is opened itself, and nothing is below it.
+fn open_by_steps(path: &Path, flags: OFlags) -> Option<OwnedFd> {
+    let root = openat(CWD, "/", flags, Mode::empty()).ok()?;
+    let mut names = path.strip_prefix("/").ok()?.components();
+    let opened = names
+        .try_fold(root, |above, name| openat(&above, name.as_os_str(), flags | OFlags::NOFOLLOW, Mode::empty()).ok())?;
+    let is_link = fstat(&opened).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_symlink());
+    (!is_link).then_some(opened)
 }
 
 /// Grants rights to a path and what is below it; a path that does not exist grants nothing.
@@ -223,4 +238,27 @@ fn rights_to(file: impl AsFd, rights: BitFlags<AccessFs>) -> BitFlags<AccessFs> 
 
 fn identity(path: &Path) -> Option<Identity> {
     fstat(open(path)?).ok().map(|stat| Identity(stat.st_dev, stat.st_ino))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn links_are_not_followed_step_by_step_either() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("real/deep")).unwrap();
+        std::os::unix::fs::symlink("real", root.join("link")).unwrap();
+        let file_of = |path: &str, open: &dyn Fn(&Path) -> Option<OwnedFd>| {
+            open(&root.join(path)).map(|file| fstat(file).unwrap().st_ino)
+        };
+        for (path, is_opened) in
+            [("", true), ("real", true), ("real/deep", true), ("link", false), ("link/deep", false), ("none", false)]
+        {
+            let found = file_of(path, &|path| open_by_steps(path, OFlags::PATH | OFlags::CLOEXEC));
+            assert_eq!((found.is_some(), found), (is_opened, file_of(path, &open)), "{path}");
+        }
+    }
 }

@@ -19,6 +19,7 @@ use std::{fmt, fs, io};
 use rustix::fs::inotify;
 use rustix::thread::{ThreadNameSpaceType, UnshareFlags, move_into_thread_name_spaces};
 
+pub use devices::{limit_shared_memory, shared_memory};
 pub use network::PROXY_PORT;
 pub use placeholders::{Placeholders, remove_placeholders};
 pub use plan::{OwnNetwork, Plan};

@@ -73,8 +73,13 @@ fn make_read_only(plan: &Plan) -> Result<(), NamespaceError> {
         if is_writable && !is_protected {
             continue;
         }
+        let mounted = match open(&point) {
+            // The table has real paths, so this one is hidden by what was mounted above it later.
+            Err(hidden) if hidden.cause.raw_os_error() == Some(libc::ELOOP) => None,
+            opened => opened?,
+        };
         // What the user cannot reach, commands cannot reach either.
-        if let Some(mounted) = open(&point)? {
+        if let Some(mounted) = mounted {
             set_read_only(&mounted).map_err(|error| failed(point.display(), error))?;
         }
     }

@@ -10,6 +10,7 @@ use rustix::process::{Resource, Rlimit};
 
 use super::cgroup::{self, Cgroup};
 use super::channel::Report;
+use super::memory::{self, Shared};
 use super::processes::Processes;
 use super::tree;
 
@@ -85,7 +86,7 @@ impl ProcessLimits {
     }
 
     /// Watches all processes below the supervisor, if that is asked for. Ends the command when it passes a limit.
-    pub(super) fn watch(self, processes: Processes, reports: UnixStream) -> io::Result<()> {
+    pub(super) fn watch(self, processes: Processes, shared: Shared, reports: UnixStream) -> io::Result<()> {
         if !self.is_of_all() {
             return Ok(());
         }
@@ -94,7 +95,7 @@ impl ProcessLimits {
         thread::Builder::new().stack_size(256 * 1024).spawn(move || {
             loop {
                 let held = processes.cgroup.get().filter(|_| is_held);
-                if let Some(exceeded) = held.map_or_else(|| self.exceeded(), Cgroup::exceeded) {
+                if let Some(exceeded) = held.map_or_else(|| self.exceeded(shared), Cgroup::exceeded) {
                     Report::Limited(exceeded).send(&reports);
                     processes.stop_and_kill();
                 }
@@ -104,17 +105,15 @@ impl ProcessLimits {
         Ok(())
     }
 
-    fn exceeded(&self) -> Option<Exceeded> {
-        let tree::Usage { processes, resident } = tree::usage(rustix::process::getpid());
-        let memory = resident / MIB;
+    fn exceeded(&self, shared: Shared) -> Option<Exceeded> {
+        let own = rustix::process::getpid();
         let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-        if self.processes.is_some_and(|max| processes > max) {
-            Some(Exceeded::Processes(number(processes)))
-        } else if self.memory_mb.is_some_and(|max| memory > max) {
-            Some(Exceeded::Memory(number(memory)))
-        } else {
-            None
+        let processes = self.processes.map(|max| (tree::descendants(own).len() as u64, max));
+        if let Some((processes, _)) = processes.filter(|(processes, max)| processes > max) {
+            return Some(Exceeded::Processes(number(processes)));
         }
+        let memory = self.memory_mb.map(|max| (memory::used(own, shared) / MIB, max));
+        memory.filter(|(memory, max)| memory > max).map(|(memory, _)| Exceeded::Memory(number(memory)))
     }
 }
 

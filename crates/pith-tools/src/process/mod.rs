@@ -18,6 +18,7 @@ mod fallback;
 mod jobs;
 mod keeper;
 mod limits;
+mod memory;
 mod namespaces;
 mod processes;
 mod supervisor;

@@ -20,6 +20,7 @@ use super::confinement::{self, Confinement};
 use super::exit::Exit;
 use super::keeper::{KEEPER, keeper_main};
 use super::limits::ProcessLimits;
+use super::memory::Shared;
 use super::processes::{Frozen, Processes};
 use super::{ORPHANED_GRACE, descriptor, tree};
 
@@ -147,6 +148,7 @@ pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
         confinement::report(&error).send(&channel);
         return give_up(&cgroup);
     }
+    let shared = Shared::of_command(confinement, &limits);
     let Ok(entrance) = cgroup.get().map(Cgroup::entrance).transpose() else { return give_up(&cgroup) };
     let own_limits = if entrance.is_some() { limits.of_each() } else { limits };
     let arguments = arguments.collect();
@@ -171,7 +173,7 @@ pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
     match (reaper, started.recv()) {
         (Ok(_), Ok(shell)) => {
             let processes = Processes { shell, cgroup };
-            match limits.watch(processes.clone(), watcher) {
+            match limits.watch(processes.clone(), shared, watcher) {
                 Ok(()) => follow_orders(channel, &processes, leftovers, &exited),
                 // A command that cannot be watched does not run.
                 Err(_) => processes.kill(),

@@ -13,34 +13,17 @@ pub(super) fn kill_session(session: Pid) {
 
 /// Returns all living processes below `root`, parents before children.
 pub(super) fn descendants(root: Pid) -> Vec<Pid> {
-    below(root).iter().filter_map(|process| Pid::from_raw(process.pid)).collect()
-}
-
-/// What the processes below one use together.
-pub(super) struct Usage {
-    pub processes: u64,
-    /// Bytes of memory.
-    pub resident: u64,
-}
-
-/// Returns what all living processes below `root` use.
-pub(super) fn usage(root: Pid) -> Usage {
-    let below = below(root);
-    let pages: u64 = below.iter().map(|process| process.resident).sum();
-    Usage { processes: below.len() as u64, resident: pages * rustix::param::page_size() as u64 }
-}
-
-fn below(root: Pid) -> Vec<Process> {
     let mut rest: Vec<Process> = processes().filter(|process| !process.is_zombie).collect();
     let mut found: Vec<Process> = Vec::new();
     let mut parent = root.as_raw_nonzero().get();
     let mut at = 0;
     loop {
         found.extend(rest.extract_if(.., |process| process.parent == parent));
-        let Some(next) = found.get(at) else { return found };
+        let Some(next) = found.get(at) else { break };
         parent = next.pid;
         at += 1;
     }
+    found.iter().filter_map(|process| Pid::from_raw(process.pid)).collect()
 }
 
 /// Returns whether a process group has a living member; zombies do not count.
@@ -82,8 +65,6 @@ struct Process {
     group: i32,
     session: i32,
     is_zombie: bool,
-    /// Pages of memory.
-    resident: u64,
 }
 
 fn processes() -> impl Iterator<Item = Process> {
@@ -103,9 +84,7 @@ fn parse(pid: i32, stat: &[u8]) -> Option<Process> {
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
     let session = fields.next()?.parse().ok()?;
-    // The 24th field of the line; the session is the sixth.
-    let resident = fields.nth(17).and_then(|pages| pages.parse().ok()).unwrap_or(0);
-    Some(Process { pid, parent, group, session, is_zombie: state == "Z", resident })
+    Some(Process { pid, parent, group, session, is_zombie: state == "Z" })
 }
 
 #[cfg(test)]
@@ -114,7 +93,7 @@ mod tests {
 
     #[test]
     fn names_cannot_confuse_the_fields() {
-        let expected = Process { pid: 7, parent: 3, group: 4, session: 5, is_zombie: false, resident: 0 };
+        let expected = Process { pid: 7, parent: 3, group: 4, session: 5, is_zombie: false };
         assert_eq!(parse(7, b"7 (a) Z 1 (b) S 3 4 5 0 -1"), Some(expected));
         assert!(parse(7, b"7 (x) Z 3 4 5").unwrap().is_zombie);
         assert_eq!(parse(7, b"7 (x"), None);

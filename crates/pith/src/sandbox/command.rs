@@ -9,7 +9,7 @@ use pith_config::Environment;
 use pith_sandbox::git::is_bare_explicit;
 use pith_sandbox::home::OPENED_IN_HOME;
 use pith_sandbox::names::{Row, TABLE};
-use pith_sandbox::support::NEVER_CLOSED;
+use pith_sandbox::support::{NEVER_CLOSED, WITHOUT_NAMESPACES};
 use pith_sandbox::watch::{PutBack, is_watched_whole};
 use pith_sandbox::{Profile, Require, Support};
 use pith_tools::process::{CgroupUse, CommandLine, Jobs, Supervisor, probe_cgroups, probe_namespaces};
@@ -84,6 +84,10 @@ fn check(rows: Rows) -> anyhow::Result<u8> {
             text.push_str("Gaps that stay open:\n");
             let gaps = support.missing().into_iter().chain(NEVER_CLOSED);
             gaps.for_each(|gap| text.push_str(&format!("  {gap}\n")));
+            if support.namespaces {
+                text.push_str("Without namespaces, as sandbox.namespaces \"never\" wants it, also:\n");
+                WITHOUT_NAMESPACES.iter().for_each(|gap| text.push_str(&format!("  {gap}\n")));
+            }
         }
         Err(why) => text.push_str(&format!("{why}\n")),
     }

@@ -31,6 +31,42 @@ fn namespaces_close_what_is_missing_and_are_told() {
 }
 
 #[test]
+fn a_home_needs_namespaces_to_be_written() {
+    if !has(namespaces()) {
+        return;
+    }
+    let home = scene([]).0;
+    let directory = home.environment().into_iter().find(|(name, _)| *name == "HOME").expect("a home").1;
+    let run = |profile: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pith"));
+        command.args(["sandbox", "run", "--profile", profile, "--", "sh", "-c", "echo it ran"]);
+        command.env_clear().envs(home.environment()).current_dir(&directory).stdin(std::process::Stdio::null());
+        let output = command.output().expect("it runs");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    assert_eq!(run("workspace-write"), "it ran\n");
+    home.write_settings(&json!({"sandbox": {"namespaces": "never"}}));
+    let refused = run("workspace-write");
+    let text = "Start pith in a directory below it, let it use namespaces, or use the profile \"read-only\"";
+    assert!(refused.contains(text) && !refused.contains("it ran"), "{refused}");
+    assert_eq!(run("read-only"), "it ran\n");
+}
+
+#[test]
+fn a_sandbox_in_a_sandbox_works() {
+    if !has(namespaces()) {
+        return;
+    }
+    let home = scene([]).0;
+    let pith = env!("CARGO_BIN_EXE_pith");
+    for namespaces in ["auto", "never"] {
+        home.write_settings(&json!({"sandbox": {"namespaces": namespaces}}));
+        let inner = ["sandbox", "run", "--", pith, "sandbox", "run", "--", "sh", "-c", "echo x > a && cat a"];
+        assert_eq!(run(&home, inner).stdout, "x\n", "{namespaces}");
+    }
+}
+
+#[test]
 fn a_command_is_refused_a_host_and_the_host_of_the_session_is_told() {
     if !has(namespaces()) {
         return;
@@ -68,7 +104,13 @@ fn a_system_without_namespaces_has_the_rest() {
     }
     let check = check.expect("it ran");
     assert!(check.contains("namespaces: no (unshare: No space left on device"), "{check}");
-    assert!(check.contains("metadata of files outside the writable roots"), "{check}");
+    let gaps = "Gaps that stay open:\n  metadata of files outside the writable roots\n  files of other processes in /dev/shm\n  \
+                other terminals of the same user\n  locks (flock, fcntl) on files outside that can be read\n";
+    assert!(check.ends_with(gaps), "{check}");
+    let check = run(&home, ["sandbox", "check"]).stdout;
+    let gaps = "Gaps that stay open:\n  locks (flock, fcntl) on files outside that can be read\nWithout namespaces, as \
+                sandbox.namespaces \"never\" wants it, also:\n  metadata of files";
+    assert!(check.contains(gaps), "{check}");
     let serve = [&model()[..], &["--mode", "rpc", "--no-session", "--sandbox", "workspace-write"]].concat();
     let answer = without(&serve, b"{\"type\":\"get_state\"}\n").expect("it ran");
     assert!(answer.contains("\"namespaces\":false") && answer.contains("\"protectedPaths\":\"restored\""), "{answer}");
