@@ -7,6 +7,7 @@ use ratatui::widgets::Widget;
 use super::app::{App, Overlay, WidgetLines};
 use super::text::Row;
 use super::theme;
+use crate::modes::attach::attached;
 use crate::modes::screen::duration;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -30,13 +31,12 @@ pub struct Drawn {
 
 /// Draws the state.
 pub fn draw(app: &App) -> Drawn {
-    let (columns, rows) = (app.setup.size.0.max(1), app.setup.size.1);
-    let width = usize::from(columns);
-    // One row less than the screen has: the terminal must not scroll while it is drawn.
-    let most = usize::from(rows.saturating_sub(1).max(4));
+    let (columns, most) = app.room();
+    let (width, most) = (usize::from(columns), usize::from(most));
     let field = match &app.overlay {
         Some(Overlay::Picker(_)) => None,
         Some(Overlay::Dialog(dialog)) => dialog.editor(),
+        Some(Overlay::Approval(approval)) => approval.editor(),
         None => Some(&app.editor),
     };
     let room = columns.saturating_sub(PROMPT_WIDTH).max(1);
@@ -46,8 +46,16 @@ pub fn draw(app: &App) -> Drawn {
     let n_queued = app.steering.len() + app.follow_up.len();
     bottom.extend(app.footer.rows(width, n_queued, app.statuses.values().map(String::as_str)));
     bottom.truncate(most.saturating_sub(usize::from(n_field)));
+    let asked = app.approval().map(|approval| approval.rows(width, most.saturating_sub(usize::from(n_field))));
+    if let Some(asked) = &asked {
+        // What is asked comes before what stands around it.
+        bottom.truncate(most.saturating_sub(usize::from(n_field) + asked.len()));
+    }
     let n_top = most.saturating_sub(usize::from(n_field) + bottom.len());
-    let mut top = above(app, width, n_top);
+    let mut top = match asked {
+        Some(asked) => app.tool_rows(n_top.saturating_sub(asked.len())).into_iter().chain(asked).collect(),
+        None => above(app, width, n_top),
+    };
     top.drain(..top.len().saturating_sub(n_top));
 
     let n_rows = top.len() + usize::from(n_field) + bottom.len();
@@ -82,12 +90,14 @@ fn above(app: &App, width: usize, most: usize) -> Vec<Row> {
     let queued = app.steering.iter().map(|text| ("joins next", text));
     let queued = queued.chain(app.follow_up.iter().map(|text| ("follows", text)));
     rows.extend(queued.take(5).map(|(when, text)| {
-        let line = text.lines().next().unwrap_or_default();
+        let (_, words) = attached(text);
+        let line = words.lines().next().unwrap_or_default();
         Row::new(&format!("↳ {when}: "), theme::dim()).with(line, theme::accent()).cut(width)
     }));
     match &app.overlay {
         Some(Overlay::Picker(picker)) => rows.extend(picker.rows(width, most.saturating_sub(2))),
         Some(Overlay::Dialog(dialog)) => rows.extend(dialog.rows(width, most)),
+        Some(Overlay::Approval(_)) => {}
         None => rows.push(Row::new(&"─".repeat(width), theme::dim())),
     }
     rows
@@ -102,8 +112,7 @@ fn widgets(app: &App, width: usize, is_here: impl Fn(&WidgetLines) -> bool) -> V
 /// What is going on.
 fn status(app: &App, width: usize) -> Option<Row> {
     if let Some(retry) = &app.retry {
-        let left = retry.until.saturating_duration_since(app.now).as_secs_f64().ceil();
-        let text = format!("trying again in {left}s {} · Esc stops", retry.text);
+        let text = format!("{} · Esc stops", retry.text(app.now));
         return Some(Row::new(&text, theme::accent()).cut(width));
     }
     let work = app.work.as_ref()?;

@@ -1,5 +1,6 @@
 //! Frames of the session change what is shown.
 
+use pith_ai::cause;
 use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
 use serde_json::json;
 
@@ -10,7 +11,6 @@ use crate::modes::chat::dialog::{Dialog, Field};
 use crate::modes::chat::frames::{Frame, is_question};
 use crate::modes::chat::theme;
 use crate::modes::screen::count;
-use crate::modes::tool_line::first_line;
 
 impl App {
     /// Takes a frame.
@@ -53,11 +53,17 @@ impl App {
             Frame::ShellOutput(delta) => self.tool_output(SHELL, &delta, false),
             Frame::Queue { steering, follow_up } => (self.steering, self.follow_up) = (steering, follow_up),
             Frame::Retrying { attempt, max_attempts, delay, error } => {
-                let text = format!("({attempt}/{max_attempts}): {}", first_line(&error));
-                self.note(&format!("trying again {text}"));
-                self.retry = Some(Retry { until: self.now + delay, text });
+                let known = self.failure.as_ref().and_then(|failure| failure.cause.as_ref());
+                let cause = cause(&error, known);
+                self.tried_again = Some((cause.clone(), attempt));
+                let retry = Retry { until: self.now + delay, cause, attempt, max_attempts };
+                if !self.setup.has_keys {
+                    let text = retry.text(self.now);
+                    self.note(&text);
+                }
+                self.retry = Some(retry);
             }
-            Frame::RetryOver => self.retry = None,
+            Frame::RetryOver => self.end_retry(),
             Frame::Compacting => {
                 self.note("summarising the conversation");
                 self.begin_work("summarising the conversation");
@@ -74,6 +80,8 @@ impl App {
             Frame::StateChanged => self.refresh_state(),
             Frame::Settled { aborted } => self.settled(aborted),
             Frame::Ui(request) => self.ui(request),
+            Frame::Asked(asked) => self.asked(*asked),
+            Frame::AskedNoMore(id) => self.withdraw(&id),
         }
     }
 
@@ -85,7 +93,7 @@ impl App {
 
     fn settled(&mut self, aborted: bool) {
         self.end_answer();
-        self.retry = None;
+        self.end_retry();
         self.tools.retain(|tool| tool.id == SHELL);
         self.work = None;
         match self.failure.take() {
@@ -101,8 +109,18 @@ impl App {
         }
     }
 
+    /// What stays of a retry: one line, however often it was tried.
+    fn end_retry(&mut self) {
+        self.retry = None;
+        if let Some((cause, n_times)) = self.tried_again.take().filter(|_| self.setup.has_keys) {
+            let times = if n_times == 1 { "once".to_owned() } else { format!("{n_times} times") };
+            self.note(&format!("{cause}, tried again {times}"));
+        }
+    }
+
     pub(super) fn refresh_state(&mut self) {
         self.send_once(json!({"type": "get_state"}), Expected::State);
+        self.send_once(json!({"type": "get_permissions"}), Expected::Permissions);
     }
 
     pub(super) fn refresh_stats(&mut self) {
@@ -121,7 +139,7 @@ impl App {
         if is_question(&request.method) {
             let is_writing = !self.editor.is_empty();
             if let Some(dialog) = Dialog::new(request, is_writing) {
-                self.questions.push_back(dialog);
+                self.questions.push_back(Overlay::Dialog(Box::new(dialog)));
                 self.ask_next();
             }
             return;
@@ -155,19 +173,28 @@ impl App {
     }
 
     /// Shows the next question, if none is shown. A list that the user has opened gives way.
-    fn ask_next(&mut self) {
-        if matches!(self.overlay, Some(Overlay::Dialog(_))) {
+    pub(super) fn ask_next(&mut self) {
+        if matches!(self.overlay, Some(Overlay::Dialog(_) | Overlay::Approval(_))) {
             return;
         }
-        let Some(dialog) = self.questions.pop_front() else { return };
+        let Some(question) = self.questions.pop_front() else { return };
         self.menu = None;
-        if !self.setup.has_keys {
-            dialog.lines().iter().for_each(|line| self.say(line));
+        match &question {
+            Overlay::Dialog(dialog) => {
+                if !self.setup.has_keys {
+                    dialog.lines().iter().for_each(|line| self.say(line));
+                }
+                if let (Field::Text(editor), true) = (&dialog.field, self.setup.has_editor && self.setup.has_keys) {
+                    self.actions.push(Action::Edit { id: dialog.id.clone(), text: editor.text() });
+                }
+            }
+            Overlay::Approval(approval) if !self.setup.has_keys => {
+                let rows = approval.everything(self.width());
+                self.print(rows);
+            }
+            Overlay::Approval(_) | Overlay::Picker(_) => {}
         }
-        if let (Field::Text(editor), true) = (&dialog.field, self.setup.has_editor && self.setup.has_keys) {
-            self.actions.push(Action::Edit { id: dialog.id.clone(), text: editor.text() });
-        }
-        self.overlay = Some(Overlay::Dialog(Box::new(dialog)));
+        self.overlay = Some(question);
     }
 
     /// Answers the question that is shown.
@@ -190,8 +217,9 @@ impl App {
 
     /// Called when the extension no longer waits.
     fn withdraw(&mut self, id: &str) {
-        self.questions.retain(|dialog| dialog.id != id);
-        if matches!(&self.overlay, Some(Overlay::Dialog(dialog)) if dialog.id == id) {
+        self.questions.retain(|question| question.id() != Some(id));
+        if self.overlay.as_ref().is_some_and(|overlay| overlay.id() == Some(id)) {
+            self.end_wait();
             self.overlay = None;
             self.say_styled("· the question was withdrawn", theme::dim());
             self.ask_next();
