@@ -11,12 +11,15 @@ use std::time::{Duration, SystemTime};
 
 use uuid::Uuid;
 
-/// A file is locked right after it was created; younger ones may be about to be.
+/// A file is locked right after it was created; younger ones of a living process may be about to be.
 const YOUNG: Duration = Duration::from_secs(60);
 /// Where locks do not exist, only time tells. Nothing is written for that long.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
-/// Hex digits that make a name unique.
+/// Hex digits that make a name unique. The first eight are the process.
 const N_DIGITS: usize = 32;
+const N_PROCESS_DIGITS: usize = 8;
+/// Looking at more than that would be felt.
+const MAX_ENTRIES: usize = 20_000;
 /// The name of a file that [`replace`] is writing, without its digits.
 const REPLACING: &str = ".pith-config-";
 
@@ -85,7 +88,8 @@ pub struct TemporaryFile {
 impl TemporaryFile {
     /// Creates the file, for reading and appending. Its name is the marker, which says whose it is, and 32 hex digits.
     pub fn create(directory: &Path, marker: &str) -> io::Result<Self> {
-        let path = directory.join(format!("{marker}{}", Uuid::new_v4().simple()));
+        let random = Uuid::new_v4().simple().to_string();
+        let path = directory.join(format!("{marker}{:08x}{}", std::process::id(), &random[N_PROCESS_DIGITS..]));
         let mut options = OpenOptions::new();
         options.read(true).append(true).create_new(true);
         #[cfg(unix)]
@@ -127,21 +131,23 @@ impl Drop for TemporaryFile {
     }
 }
 
-/// Removes temporary files of these markers that killed processes left in a directory.
+/// Removes temporary files of these markers that killed processes left in a directory, unless it is huge.
 pub fn remove_stale_in(directory: &Path, markers: &[&str]) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.for_each(|entry| remove_if_stale(&entry.path(), markers));
+    entries.take(MAX_ENTRIES).for_each(|entry| remove_if_stale(&entry.path(), markers));
 }
 
 /// Removes a file if it is a temporary file of one of these markers, with whatever in front of it, and no process can
 /// be writing it any more.
 pub fn remove_if_stale(path: &Path, markers: &[&str]) {
-    if !path.file_name().and_then(OsStr::to_str).is_some_and(|name| is_temporary(name, markers)) {
-        return;
-    }
+    let name = path.file_name().and_then(OsStr::to_str);
+    let Some(owner) = name.and_then(|name| owner_of(name, markers)) else { return };
     let Ok(metadata) = fs::symlink_metadata(path) else { return };
     let age = metadata.modified().ok().and_then(|modified| SystemTime::now().duration_since(modified).ok());
-    let Some(age) = age.filter(|age| metadata.is_file() && *age > YOUNG) else { return };
+    let age = age.unwrap_or_default();
+    if !metadata.is_file() || (age <= YOUNG && !is_gone(owner)) {
+        return;
+    }
     let Ok(file) = File::open(path) else { return };
     let is_stale = match file.try_lock() {
         Ok(()) => true,
@@ -153,12 +159,18 @@ pub fn remove_if_stale(path: &Path, markers: &[&str]) {
     }
 }
 
-fn is_temporary(name: &str, markers: &[&str]) -> bool {
-    let digits = name.len().checked_sub(N_DIGITS).and_then(|at| name.split_at_checked(at));
-    digits.is_some_and(|(before, digits)| {
-        markers.iter().any(|marker| before.ends_with(marker))
-            && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    })
+/// Whether a process of this machine has ended, where that can be seen.
+pub fn is_gone(process: u32) -> bool {
+    Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{process}")).exists()
+}
+
+/// Returns the process that has made a temporary file; `None` if it is none of these markers.
+fn owner_of(name: &str, markers: &[&str]) -> Option<u32> {
+    let (before, digits) = name.split_at_checked(name.len().checked_sub(N_DIGITS)?)?;
+    let is_temporary = markers.iter().any(|marker| before.ends_with(marker))
+        && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let process = u32::from_str_radix(digits.get(..N_PROCESS_DIGITS)?, 16).ok()?;
+    is_temporary.then_some(process)
 }
 
 #[cfg(test)]
@@ -196,6 +208,10 @@ mod tests {
         in_use.persist(&directory.join("done")).expect("rename");
         remove_stale_in(directory, &[MARKER]);
         assert_eq!(names(directory), ["done"]);
+        // No process has this number: it is above the largest there can be.
+        fs::write(directory.join(format!("{MARKER}{:08x}{:024x}", u32::MAX, 1)), "").expect("write");
+        remove_stale_in(directory, &[MARKER]);
+        assert_eq!(names(directory), ["done"], "its process is gone, so its age does not matter");
     }
 
     #[test]

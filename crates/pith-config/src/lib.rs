@@ -21,7 +21,8 @@ pub mod locked_file;
 
 pub use agent_dir::{AgentDir, Layout};
 pub use atomic_file::{
-    TemporaryFile, create_private_directory, make_private, remove_if_stale, remove_stale_in, replace, sync_directory,
+    TemporaryFile, create_private_directory, is_gone, make_private, remove_if_stale, remove_stale_in, replace,
+    sync_directory,
 };
 pub use diagnostic::{Collision, Diagnostic, DiagnosticKind, optional_path_text, path_text};
 pub use environment::Environment;

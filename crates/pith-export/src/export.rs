@@ -30,6 +30,11 @@ pub fn default_name(app: &str, session_file_stem: &str) -> String {
     format!("{app}-session-{session_file_stem}.html")
 }
 
+/// Removes what killed processes left in a directory of pages they were about to put in place.
+pub fn remove_unfinished(directory: &Path) {
+    pith_config::remove_stale_in(directory, &[TEMPORARY]);
+}
+
 /// Writes the page to a file only its owner can read, replacing what was there once the page is complete.
 pub fn export(page: &Page<'_>, target: &Path) -> Result<(), ExportError> {
     write(page, target).map_err(|error| ExportError::Write { path: target.to_owned(), error })
@@ -41,7 +46,7 @@ fn write(page: &Page<'_>, target: &Path) -> io::Result<()> {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let directory = target.parent().unwrap_or(Path::new(""));
-    pith_config::remove_stale_in(directory, &[TEMPORARY]);
+    remove_unfinished(directory);
     let mut temporary = TemporaryFile::create(directory, TEMPORARY)?;
     let mut out = BufWriter::with_capacity(64 * 1024, temporary.file());
     render(page, &mut out)?;

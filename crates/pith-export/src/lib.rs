@@ -30,6 +30,6 @@ mod words;
 
 mod html;
 
-pub use export::{ExportError, default_name, export};
+pub use export::{ExportError, default_name, export, remove_unfinished};
 pub use masked::masked_copy;
 pub use page::{Page, render};

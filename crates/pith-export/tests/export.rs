@@ -44,7 +44,7 @@ fn a_page_replaces_what_was_there_and_leaves_nothing_else() {
 #[test]
 fn what_a_killed_export_left_goes_with_the_next_one() {
     let directory = tempfile::tempdir().unwrap();
-    let left = directory.path().join(format!(".pith-export-{:032x}", 7));
+    let left = directory.path().join(format!(".pith-export-{:08x}{:024x}", std::process::id(), 7));
     fs::write(&left, "half a page").unwrap();
     let target = directory.path().join("page.html");
     export_ledger(&target);

@@ -93,6 +93,8 @@ pub struct SessionOptions {
     pub busy_text: &'static str,
     /// Whether `get_state` includes the system prompt and the tools.
     pub state_has_prompt: bool,
+    /// Whether `get_state` without a usable model has one whose members are `unknown`.
+    pub state_has_unknown_model: bool,
     /// The strongest thinking level the host knows; stronger levels are reported as this one.
     pub highest_level: ThinkingLevel,
     /// Whether `get_session_stats` counts premium requests.

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
 use pith_agent::Queue;
 use pith_ext::EventName;
 use pith_protocol::answers::{ContextUsage, DumpedTool, LastText, SessionStats, State, TokenTotals};
 use pith_protocol::commands::SetSessionName;
-use pith_protocol::{CommandError, ErrorCode, Event, Message, ToolSpec};
+use pith_protocol::{CommandError, ErrorCode, Event, Message, Model, ToolSpec};
 use pith_store::StoreReport;
 use serde_json::json;
 
@@ -15,6 +16,12 @@ use crate::compaction::{Context, has_count};
 use crate::log::log_line;
 use crate::reply::Reply;
 use crate::session::Session;
+
+/// What pi says it uses before there is a model; its hosts read members of it.
+fn unknown_model() -> Arc<Model> {
+    let unknown = || "unknown".to_owned();
+    Arc::new(Model { id: unknown(), name: unknown(), api: unknown(), provider: unknown(), ..Model::default() })
+}
 
 impl Session {
     /// Records model and level, unless the session already has them. They reach the disk only once the session has
@@ -35,7 +42,7 @@ impl Session {
     pub(crate) fn state(&self) -> State {
         let n_waiting = self.queues.len();
         State {
-            model: self.models.current().cloned(),
+            model: self.models.current().cloned().or_else(|| self.options.state_has_unknown_model.then(unknown_model)),
             thinking_level: self.level_for_host(self.models.level()),
             is_streaming: self.activity.is_working(),
             is_compacting: self.activity.is_summarising(),

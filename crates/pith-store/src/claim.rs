@@ -44,12 +44,34 @@ impl SessionStore {
         Ok(())
     }
 
+    /// Makes the file for a run that is about to begin, or goes on in the one another process has begun. After that
+    /// nobody else can begin one, so what the run says has its place. Without a disk to write to, the run goes on.
+    pub(crate) fn claim_for_run(&mut self) -> Result<(), StoreError> {
+        let Some(journal) = self.journal.as_mut().filter(|_| self.claim.is_some()) else { return Ok(()) };
+        journal.is_wanted = true;
+        match self.claim_file() {
+            Err(StoreError::Io { error, .. }) => {
+                self.report_write_failure(&error);
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
     /// Writes the first content, to a file of its own or to one another process has begun.
     pub(crate) fn save_first(&mut self) -> io::Result<()> {
-        let _claimed = self.take_claim().map_err(io::Error::other)?;
-        self.join_existing().map_err(io::Error::other)?;
+        self.claim_file().map_err(|error| match error {
+            StoreError::Io { error, .. } => error,
+            other => io::Error::other(other),
+        })
+    }
+
+    fn claim_file(&mut self) -> Result<(), StoreError> {
+        let _claimed = self.take_claim()?;
+        self.join_existing()?;
         let Some(journal) = &mut self.journal else { return Ok(()) };
-        journal.save(&mut self.tree)?;
+        let saved = journal.save(&mut self.tree);
+        saved.map_err(|error| StoreError::Io { path: journal.path.clone(), error })?;
         self.claim = None;
         Ok(())
     }

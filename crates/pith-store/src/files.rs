@@ -109,8 +109,8 @@ impl Write for Replacement {
     }
 }
 
-/// Removes what killed processes left in a directory of files they were about to put in place.
-pub(crate) fn remove_stale_replacements(directory: &Path) {
+/// Removes what killed processes left in a directory of sessions of files they were about to put in place.
+pub fn remove_stale_replacements(directory: &Path) {
     pith_config::remove_stale_in(directory, &OURS);
 }
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pith_config::is_gone;
 use pith_protocol::{ImageBlock, Message};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -18,7 +19,6 @@ use uuid::Uuid;
 use crate::files;
 use crate::ids::EntryId;
 use crate::line::Line;
-use crate::lock::is_gone;
 use crate::paths::side_file;
 use crate::store::SessionStore;
 use crate::time;

@@ -54,6 +54,7 @@ mod time;
 pub use append::{BranchSummaryEntry, CompactionEntry};
 pub use branch::BranchSettings;
 pub use error::{FORMAT_VERSION, StoreError};
+pub use files::remove_stale_replacements;
 pub use fork::ForkMessage;
 pub use fuzz::fuzz_load;
 pub use ids::{EntryId, is_session_id, new_session_id};

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use pith_config::is_gone;
+
 use crate::files;
 use crate::paths::side_file;
 
@@ -133,11 +135,6 @@ impl Owner {
             Purpose::Run => self.pid.is_some_and(is_gone),
         }
     }
-}
-
-/// Whether a process of this machine has ended, where that can be seen.
-pub(crate) fn is_gone(pid: u32) -> bool {
-    Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{pid}")).exists()
 }
 
 fn host() -> &'static str {

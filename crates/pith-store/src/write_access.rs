@@ -16,7 +16,7 @@ impl SessionStore {
     pub fn lock(&mut self) -> Result<(), StoreError> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         journal.lock().map_err(|pid| StoreError::InUse { pid, path: journal.path.clone() })?;
-        if let Err(error) = self.join_existing() {
+        if let Err(error) = self.claim_for_run() {
             self.unlock();
             return Err(error);
         }

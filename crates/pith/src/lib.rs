@@ -71,7 +71,8 @@ pub fn main() -> ExitCode {
 fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<u8> {
     let arguments = program::utf8(arguments)?;
     let mode = program.is_rpc().then_some(Mode::Rpc);
-    let cli = Cli::parse_in(mode, arguments).map_err(anyhow::Error::msg)?;
+    let mut cli = Cli::parse_in(mode, arguments).map_err(anyhow::Error::msg)?;
+    cli.is_called_pi = program.is_pi();
     mask_stderr();
     let environment = Environment::of_process();
     if debug::is_wanted(&cli.debug, &environment) {

@@ -35,6 +35,11 @@ impl Program {
         self.name == "pith-rpc"
     }
 
+    /// Whether it takes the place of pi.
+    pub fn is_pi(&self) -> bool {
+        self.name == "pi"
+    }
+
     /// What `--version` prints.
     pub fn version(&self) -> String {
         match CLAIMS.iter().find(|(name, _)| *name == self.name) {

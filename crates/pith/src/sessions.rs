@@ -111,6 +111,9 @@ impl SessionFlags {
         environment: &Environment,
     ) -> anyhow::Result<(SessionStore, UnkeptFile)> {
         let store = self.open_store(places, cwd, environment)?;
+        // What processes have left that were killed while they wrote a session here, or a page.
+        store.path().and_then(Path::parent).into_iter().for_each(pith_store::remove_stale_replacements);
+        pith_export::remove_unfinished(store.cwd());
         let copy = UnkeptFile(self.fork.as_ref().and(store.path()).map(Path::to_owned));
         Ok((store, copy))
     }

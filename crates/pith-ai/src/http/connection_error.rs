@@ -19,7 +19,13 @@ pub(super) enum ConnectionError {
     ProxyPassword,
     /// The proxy does not let the connection through.
     ProxyRefusal,
-    /// The server could not be reached.
+    /// The proxy was reached and does not answer as a SOCKS proxy does.
+    NoSocksProxy,
+    /// The proxy was reached and says why it cannot reach the server.
+    UnreachableFromProxy(String),
+    /// The name of the server is not known, whatever leads to it.
+    UnknownHost,
+    /// The server could not be reached, or the proxy that is to lead to it.
     Unreachable,
     /// The server was reached and said nothing.
     NoAnswer,
@@ -41,7 +47,12 @@ impl ConnectionError {
             | ConnectionError::NotTls
             | ConnectionError::Handshake(_)
             | ConnectionError::ProxyPassword => true,
-            ConnectionError::ProxyRefusal | ConnectionError::Unreachable | ConnectionError::NoAnswer => false,
+            ConnectionError::ProxyRefusal
+            | ConnectionError::NoSocksProxy
+            | ConnectionError::UnreachableFromProxy(_)
+            | ConnectionError::UnknownHost
+            | ConnectionError::Unreachable
+            | ConnectionError::NoAnswer => false,
         }
     }
 }
@@ -79,12 +90,37 @@ fn is_passing(alert: AlertDescription) -> bool {
 /// Classifies the error of a proxy by its text: errors of tunnels have no public type.
 fn proxy(cause: &(dyn Error + 'static)) -> Option<ConnectionError> {
     let text = cause.to_string();
-    let is_socks = text.starts_with("SOCKS error");
-    match text.as_str() {
-        "tunnel error: proxy authorization required" => Some(ConnectionError::ProxyPassword),
-        "tunnel error: unsuccessful" => Some(ConnectionError::ProxyRefusal),
-        text if is_socks && text.ends_with("credentials not accepted") => Some(ConnectionError::ProxyPassword),
-        text if is_socks && text.ends_with("user/pass authentication") => Some(ConnectionError::ProxyPassword),
+    match (text.as_str(), text.strip_prefix("SOCKS error: ")) {
+        ("tunnel error: proxy authorization required", _) => Some(ConnectionError::ProxyPassword),
+        ("tunnel error: unsuccessful", _) => Some(ConnectionError::ProxyRefusal),
+        ("error resolving for socks proxy", _) => Some(ConnectionError::UnknownHost),
+        (_, Some(problem)) => socks(problem),
+        (_, None) => None,
+    }
+}
+
+fn socks(problem: &str) -> Option<ConnectionError> {
+    match problem {
+        "credentials not accepted" | "server does not support user/pass authentication" => {
+            Some(ConnectionError::ProxyPassword)
+        }
+        "connection not allowed" => Some(ConnectionError::ProxyRefusal),
+        "failed parsing server response"
+        | "io error during SOCKS handshake"
+        | "server implements authentication incorrectly" => Some(ConnectionError::NoSocksProxy),
+        // What the proxy itself reports, of SOCKS 5 and 4.
+        "general server failure"
+        | "network unreachable"
+        | "host unreachable"
+        | "connection refused"
+        | "ttl expired"
+        | "command not supported"
+        | "address type not supported"
+        | "server failed to execute command"
+        | "server ident service failed"
+        | "server ident service did not recognise client identifier" => {
+            Some(ConnectionError::UnreachableFromProxy(problem.to_owned()))
+        }
         _ => None,
     }
 }

@@ -34,15 +34,27 @@ pub(super) fn unreachable(url: &Url, error: &reqwest::Error, proxy: Option<&Prox
         (ConnectionError::ProxyRefusal, Some(proxy)) => {
             format!("could not reach {place}: {} refused to connect to it", shown(proxy))
         }
+        (ConnectionError::NoSocksProxy, Some(proxy)) => {
+            format!("could not reach {place}: {} does not answer as a SOCKS proxy does", shown(proxy))
+        }
+        (ConnectionError::UnreachableFromProxy(why), Some(proxy)) => {
+            format!("could not reach {place}: {} says: {why}", shown(proxy))
+        }
         (ConnectionError::Unreachable, Some(proxy)) => {
             format!("could not reach {}, which is to lead to {place}: {}", shown(proxy), cause(error))
         }
         (ConnectionError::NoAnswer, _) => {
             format!("reached {place}, but the connection closed before the answer: {}", cause(error))
         }
-        (ConnectionError::Unreachable | ConnectionError::ProxyPassword | ConnectionError::ProxyRefusal, _) => {
-            format!("could not reach {place}: {}", cause(error))
-        }
+        (
+            ConnectionError::Unreachable
+            | ConnectionError::UnknownHost
+            | ConnectionError::ProxyPassword
+            | ConnectionError::ProxyRefusal
+            | ConnectionError::NoSocksProxy
+            | ConnectionError::UnreachableFromProxy(_),
+            _,
+        ) => format!("could not reach {place}: {}", cause(error)),
     };
     let mut fault = Fault::new(kind, format!("Connection error: {reason}"));
     fault.failure.should_retry = what.is_lasting().then_some(false);

@@ -293,6 +293,7 @@ impl Session {
         }
         self.flush_deferred();
         self.record_level_of_branch();
+        self.record_tools();
         let accepted = self.accepted_prompt(&reply);
         self.todos.begin_prompt();
         // An acknowledged prompt must survive a crash; its message is written only when the run has begun.

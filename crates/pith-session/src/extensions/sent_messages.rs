@@ -66,6 +66,7 @@ impl Session {
         }
         self.flush_deferred();
         self.record_level_of_branch();
+        self.record_tools();
         self.answer_when_idle(answer);
         let is_shown = self.listeners(EventName::BeforeAgentStart).is_some();
         let prompted = is_shown.then(|| StartedBy::Message(message.clone()));

@@ -11,7 +11,7 @@ impl Session {
     /// Called when the extensions of a session are loaded, for the first time or again.
     pub(crate) fn begin_extension_tools(&mut self, registered: Registered) {
         self.take_extension_tools(registered);
-        if registered == Registered::Again {
+        if registered == Registered::Again && self.store.is_saved() {
             self.record_tools();
         }
         self.take_extension_servers();

@@ -41,11 +41,14 @@ impl Session {
     /// Sets the active tools, from the next model request on.
     pub(crate) fn set_active_tools(&mut self, names: &[String]) {
         self.tools.choose(names);
-        self.record_tools();
+        if self.store.is_saved() {
+            self.record_tools();
+        }
         self.assemble_prompt();
     }
 
-    /// Writes down which tools an extension has chosen, if the branch does not say so.
+    /// Writes down which tools an extension has chosen, if the branch does not say so. In a session without a file that
+    /// waits for its first prompt: a start alone leaves none.
     pub(crate) fn record_tools(&mut self) {
         if let Some(chosen) = self.tools.unrecorded() {
             self.append_custom_entry(CHOSEN_TOOLS, Some(json!(chosen)));

@@ -199,6 +199,7 @@ pub fn options(settings: &Settings) -> SessionOptions {
         wire: Wire { dialect: "pi", hidden_events: Event::HIDDEN_FROM_PI, max_line_bytes: 1 << 27 },
         busy_text: "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.",
         state_has_prompt: false,
+        state_has_unknown_model: false,
         highest_level: ThinkingLevel::Max,
         counts_premium_requests: false,
         tells_late_failures: false,

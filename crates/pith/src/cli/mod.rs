@@ -61,6 +61,8 @@ pub struct Cli {
     pub session_dir: Option<PathBuf>,
     pub sessions: SessionFlags,
     pub name: Option<String>,
+    /// Started under the name `pi`.
+    pub is_called_pi: bool,
     pub tools: Option<Vec<String>>,
     pub exclude_tools: Vec<String>,
     pub no_tools: bool,

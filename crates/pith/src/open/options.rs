@@ -17,6 +17,8 @@ use crate::rpc::MAX_LINE;
 #[derive(Clone)]
 pub(super) struct Choices {
     dialect: &'static Dialect,
+    /// Whether hosts expect what only pi does.
+    is_called_pi: bool,
     stream_updates: StreamUpdates,
     cache: CacheRetention,
     name: Option<String>,
@@ -39,6 +41,7 @@ impl Choices {
     ) -> anyhow::Result<Self> {
         Ok(Choices {
             dialect,
+            is_called_pi: cli.is_called_pi,
             stream_updates: stream_updates(cli, environment)?,
             cache: match environment.get("PI_CACHE_RETENTION").as_deref() {
                 Some("long") => CacheRetention::Long,
@@ -112,6 +115,7 @@ impl Choices {
             wire: self.wire,
             busy_text: self.dialect.busy_text,
             state_has_prompt: self.dialect.state_has_prompt,
+            state_has_unknown_model: self.is_called_pi,
             highest_level: self.dialect.highest_level,
             counts_premium_requests: self.dialect.counts_premium_requests,
             tells_late_failures: self.dialect.tells_late_failures,

@@ -241,6 +241,26 @@ fn without_a_model_pith_starts_and_says_what_to_do() {
     assert_eq!(host.finish().1, 0);
 }
 
+#[cfg(unix)]
+#[test]
+fn without_a_model_hosts_of_pi_get_an_unknown_one() {
+    let home = TempHome::new();
+    let pi = home.agent().join("pi");
+    std::fs::create_dir_all(home.agent()).expect("created");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_pith"), &pi).expect("a link");
+    let mut host = builder().program(&pi).args(["--mode", "rpc"]).home(&home).spawn();
+    // What pi 1.5.2 sends.
+    let model = json!({
+        "id": "unknown", "name": "unknown", "api": "unknown", "provider": "unknown", "baseUrl": "",
+        "reasoning": false, "input": [], "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
+        "contextWindow": 0, "maxTokens": 0,
+    });
+    assert_eq!(host.data(json!({"type": "get_state"}))["model"], model);
+    let answer = host.ask(json!({"type": "prompt", "message": "hi"}));
+    assert!(answer["error"].as_str().expect("refused").starts_with("No model selected."), "{answer}");
+    assert_eq!(host.finish().1, 0);
+}
+
 #[test]
 fn a_refused_request_is_an_event_not_a_failed_command() {
     for status in [400, 401, 404] {

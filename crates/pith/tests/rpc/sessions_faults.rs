@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use pith_testkit::{Api, Host, Script, SessionFile, Turn};
@@ -40,6 +41,36 @@ fn busy_script() -> Script {
 /// The messages that the host was told have ended, in order.
 fn ended(frames: &[Value]) -> Vec<Value> {
     of_type(frames, "message_end").into_iter().map(|frame| frame["message"].clone()).collect()
+}
+
+#[test]
+fn a_start_removes_what_killed_processes_have_left() {
+    let mut scene = Scene::new([Turn::text("done")]);
+    scene.run("go");
+    let file = scene.state()["sessionFile"].as_str().expect("a file").to_owned();
+    let sessions = Path::new(&file).parent().expect("a directory").to_owned();
+    let work = scene.home.work();
+    // No process has the first number: it is above the largest there can be.
+    let leave = |process: u32| {
+        let name = |marker: &str| format!("{marker}{process:08x}{:024x}", 7);
+        let left = [
+            sessions.join(name("x.jsonl.tmp-")),
+            sessions.join(name("x.jsonl.leaf.tmp-")),
+            work.join(name(".pith-export-")),
+        ];
+        left.iter().for_each(|path| std::fs::write(path, "half a file").expect("written"));
+        left
+    };
+    let of_living = leave(std::process::id());
+    for flags in [&[][..], &["--continue"], &["--session", &file], &["--session-id", "new"]] {
+        let left = leave(u32::MAX);
+        let mut host = scene.again(flags);
+        host.data(json!({"type": "get_state"}));
+        host.finish();
+        assert_eq!(left.map(|path| path.exists()), [false; 3], "{flags:?}");
+    }
+    assert_eq!(of_living.map(|path| path.exists()), [true; 3]);
+    scene.finish();
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Sessions selected on the command line.
 
 use std::path::Path;
+use std::time::Duration;
 
-use pith_testkit::{Api, Host, SessionFile, TempHome, Turn};
+use pith_testkit::{Api, Host, Script, SessionFile, TempHome, Turn};
 use serde_json::{Value, json};
 
 use crate::support::{Scene, assert_like, builder, texts};
@@ -122,6 +123,52 @@ fn two_processes_with_one_new_id_are_one_session() {
     let sessions = scene.home.sessions();
     assert_eq!((sessions.len(), sessions[0].messages().len()), (1, 4), "both conversations are in one file");
     scene.finish();
+}
+
+#[test]
+fn twenty_processes_that_begin_one_session_at_once_have_one_file() {
+    const N_PROCESSES: usize = 20;
+    // A process that finds the session in use when it starts ends with that; the others answer.
+    let answer = |host: &mut Host| loop {
+        let is_answer = |frame: &Value| frame["type"] == "response" && frame["id"] == "p";
+        match host.find_within(0, Duration::from_millis(20), is_answer) {
+            None if host.has_exited() => break None,
+            None => {}
+            answer => break answer,
+        }
+    };
+    for round in 0..4 {
+        let scene = Scene::with(Script::of((0..N_PROCESSES).map(|_| Turn::text("fine"))), |builder| builder);
+        let mut hosts: Vec<_> = (0..N_PROCESSES).map(|_| scene.again(&["--session-id", "shared"])).collect();
+        if round % 2 == 0 {
+            // All have begun the session before the first of them saves it.
+            hosts.iter_mut().for_each(|host| drop(host.data(json!({"type": "get_state"}))));
+        }
+        let prompt = |number: usize| json!({"id": "p", "type": "prompt", "message": format!("text {number}")});
+        hosts.iter_mut().enumerate().for_each(|(number, host)| host.send(prompt(number)));
+        let mut expected = Vec::new();
+        for (number, host) in hosts.iter_mut().enumerate() {
+            match answer(host) {
+                Some(answer) if answer["success"] == true => {
+                    host.wait_type("agent_settled");
+                    expected.push(format!("text {number}"));
+                }
+                Some(answer) => assert_eq!(answer["code"], "session_in_use", "{answer}"),
+                None => drop(host.wait_stderr(|text| text.contains("Session is in use"))),
+            }
+        }
+        hosts.iter_mut().for_each(|host| drop(host.finish()));
+        let sessions = scene.home.sessions();
+        assert_eq!(sessions.len(), 1, "round {round}");
+        let messages = sessions[0].messages();
+        let prompts = messages.iter().filter(|message| message["role"] == "user");
+        let mut found: Vec<String> = prompts.map(|message| texts(&message["content"])).collect();
+        found.sort();
+        expected.sort();
+        assert!(!expected.is_empty());
+        assert_eq!(found, expected, "round {round}: what was accepted is in the file");
+        scene.finish();
+    }
 }
 
 #[test]

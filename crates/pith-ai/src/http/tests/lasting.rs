@@ -114,6 +114,43 @@ async fn a_proxy_that_does_not_let_through_is_named() {
 }
 
 #[tokio::test]
+async fn a_socks_proxy_is_blamed_for_what_it_does_and_for_nothing_else() {
+    let says = |answer: &'static str| async move {
+        let (address, _seen) = parrot(answer).await;
+        let options = ClientOptions { proxy: Some(format!("socks5h://{address}")), ..ClientOptions::default() };
+        let message = ask(options, "https://model.test").await;
+        let (kind, text) = failure(&message);
+        let text = text.replace(&address, "PROXY");
+        let text = text.replace("the proxy socks5h://PROXY (the setting httpProxy)", "the proxy");
+        (kind, text.strip_prefix("Connection error: could not reach model.test: ").map(str::to_owned).unwrap_or(text))
+    };
+    // What the proxy says when it was asked to connect, after it has accepted the way of signing in.
+    for (answer, expected) in [
+        ("\x05\x00\x05\x01\x00\x01\0\0\0\0\0\0", "the proxy says: general server failure"),
+        ("\x05\x00\x05\x02\x00\x01\0\0\0\0\0\0", "the proxy refused to connect to it"),
+        ("\x05\x00\x05\x03\x00\x01\0\0\0\0\0\0", "the proxy says: network unreachable"),
+        ("\x05\x00\x05\x04\x00\x01\0\0\0\0\0\0", "the proxy says: host unreachable"),
+        ("\x05\x00\x05\x05\x00\x01\0\0\0\0\0\0", "the proxy says: connection refused"),
+        ("\x05\x00\x05\x06\x00\x01\0\0\0\0\0\0", "the proxy says: ttl expired"),
+        ("\x05\x00\x05\x08\x00\x01\0\0\0\0\0\0", "the proxy says: address type not supported"),
+        ("HTTP/1.1 400 Bad Request\r\n\r\n", "the proxy does not answer as a SOCKS proxy does"),
+        ("", "the proxy does not answer as a SOCKS proxy does"),
+    ] {
+        assert_eq!(says(answer).await, (ErrorKind::Network, expected.to_owned()), "{answer:?}");
+    }
+    let options = |proxy: &str| ClientOptions { proxy: Some(proxy.into()), ..ClientOptions::default() };
+    let message = ask(options("socks5h://127.0.0.1:1"), "https://model.test").await;
+    let expected = "Connection error: could not reach the proxy socks5h://127.0.0.1:1 (the setting httpProxy), which \
+                    is to lead to model.test: ";
+    assert!(failure(&message).1.starts_with(expected), "{message:?}");
+    // With this scheme names are looked up here, so the proxy has nothing to do with one that is not known.
+    let message = ask(options("socks5://127.0.0.1:1"), "https://no-such-host.invalid").await;
+    let text = failure(&message).1;
+    assert!(text.starts_with("Connection error: could not reach no-such-host.invalid: "), "{text}");
+    assert!(!text.contains("proxy"), "{text}");
+}
+
+#[tokio::test]
 async fn a_connection_that_closes_before_the_answer_is_named() {
     let (address, _seen) = parrot("").await;
     let message = ask(ClientOptions::default(), &format!("http://{address}")).await;

@@ -87,7 +87,9 @@ fn a_choice_that_changes_nothing_leaves_no_entry() {
     assert_eq!(active(&mut scene.host), ALL);
     choose(&mut scene, "read");
     choose(&mut scene, "read");
+    assert!(scene.home.sessions().is_empty(), "a session without a prompt has no file");
     scene.run("go");
+    choose(&mut scene, "read");
     let entries = scene.data(json!({"type": "get_entries"}))["entries"].clone();
     let chosen = entries.as_array().expect("a list").iter().filter(|entry| entry["customType"] == "pith.tools");
     let data: Vec<_> = chosen.map(|entry| entry["data"]["active"].clone()).collect();
