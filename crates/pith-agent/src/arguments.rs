@@ -16,7 +16,7 @@ use jsonschema::{Draft, PatternOptions, ValidationError, ValidationOptions, Vali
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::Tool;
+use crate::{References, Tool};
 use coerce::Coercion;
 pub use effort::is_checkable;
 use reason::Problem;
@@ -70,8 +70,9 @@ impl ArgumentSchema {
             return Ok(arguments.clone());
         }
         if !compiled.validator.is_valid(&value) {
-            coerce::drop_nulls(&self.parameters, &mut value);
-            Coercion::new(|pointer| compiled.part(&self.checked, pointer)).apply(&self.checked, &mut value);
+            coerce::drop_nulls(&References::of(&self.parameters), &self.parameters, &mut value);
+            let part = |pointer: &str| compiled.part(&self.checked, pointer);
+            Coercion::new(&self.checked, part).apply(&self.checked, &mut value);
             let problems = problems(&compiled.validator, &value);
             if !problems.is_empty() {
                 return Err(refusal(tool, &problems, arguments));

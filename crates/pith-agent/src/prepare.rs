@@ -1,5 +1,6 @@
 //! Prepares a tool call: finds its tool, corrects and checks its arguments, asks the hook.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +15,8 @@ use crate::{CallControl, Tool, ToolCallHook, ToolContext, ToolOutput, ToolUpdate
 
 /// What is said of a call that was aborted, whoever runs it.
 pub const ABORTED: &str = "Operation aborted";
+/// How many bytes of arguments that are no JSON are quoted, of their beginning and of their end.
+const QUOTED: usize = 1000;
 const SKIPPED: &str = "Skipped due to queued user message.";
 
 /// How long a hook may take to amend a result once the run is being stopped.
@@ -188,7 +191,18 @@ fn incomplete(answer: &AssistantMessage, call: &ToolCall) -> String {
             noted("error").unwrap_or("the argument text is not complete JSON")
         ),
     };
-    format!("Tool call \"{}\" was not executed: {problem}", call.name)
+    let received = noted("raw").map(|raw| format!("\n\nReceived arguments:\n{}", cut(raw))).unwrap_or_default();
+    format!("Tool call \"{}\" was not executed: {problem}{received}", call.name)
+}
+
+/// Returns a text with its middle left out if it is long.
+fn cut(text: &str) -> Cow<'_, str> {
+    let n_left_out = text.len().saturating_sub(2 * QUOTED);
+    if n_left_out == 0 {
+        return text.into();
+    }
+    let (start, end) = (text.floor_char_boundary(QUOTED), text.ceil_char_boundary(text.len() - QUOTED));
+    format!("{}\n[{} bytes left out]\n{}", &text[..start], end - start, &text[end..]).into()
 }
 
 impl Allowed {

@@ -31,6 +31,8 @@ struct JsOutput {
     usage: Option<Usage>,
     #[serde(default)]
     terminate: bool,
+    #[serde(default)]
+    is_error: bool,
 }
 
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
@@ -42,7 +44,7 @@ impl From<JsOutput> for ToolOutput {
         ToolOutput {
             content: output.content,
             details: output.details,
-            is_error: false,
+            is_error: output.is_error,
             terminate: output.terminate,
             usage: output.usage,
         }

@@ -154,6 +154,7 @@ async fn an_agent_calls_tools_and_goes_on_until_there_is_nothing_to_do() {
             ("events.join(' ')", r#""agent_start turn_start message_start message_end message_start message_end tool_execution_start tool_execution_end message_start message_end turn_end turn_start message_start message_end turn_end agent_end""#),
             ("(agent.beforeToolCall = () => ({ block: true, reason: 'no' }), turn = 0, await agent.prompt('again'), agent.state.messages.findLast(({ role }) => role === 'toolResult').content[0].text)", r#""no""#),
             ("(agent.beforeToolCall = () => { throw new Error('gate fell over'); }, turn = 0, await agent.prompt('again'), (({ isError, content }) => [isError, content[0].text])(agent.state.messages.findLast(({ role }) => role === 'toolResult')))", r#"[true,"gate fell over"]"#),
+            ("(agent.beforeToolCall = undefined, add.execute = async () => ({ content: [{ type: 'text', text: 'too large' }], isError: true }), turn = 0, await agent.prompt('again'), (({ isError, content }) => [isError, content[0].text])(agent.state.messages.findLast(({ role }) => role === 'toolResult')))", r#"[true,"too large"]"#),
         ],
     )
     .await;

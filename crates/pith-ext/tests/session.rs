@@ -211,7 +211,8 @@ async fn commands_complete_their_arguments() {
 async fn programs_are_run_without_a_shell_and_never_reject() {
     check(
         "show(await pi.exec('sh', ['-c', 'echo $0 out; echo err >&2; exit 3', 'me']));
-         show((await pi.exec('/does/not/exist', [])).code);
+         show(await pi.exec('/does/not/exist', []));
+         show((await pi.exec('/etc/passwd', ['x'])).stderr);
          show(await pi.exec('sleep', ['30'], { timeout: 50 }));
          const c = new AbortController(); setTimeout(() => c.abort(), 30);
          show((await pi.exec('sleep', ['30'], { signal: c.signal })).killed);
@@ -219,7 +220,8 @@ async fn programs_are_run_without_a_shell_and_never_reject() {
          show((await pi.exec('sh', ['-c', 'sleep 5 & echo quick'])).stdout.trim());",
         &[
             r#"{"stdout":"me out\n","stderr":"err\n","code":3,"killed":false}"#,
-            "1",
+            r#"{"stdout":"","stderr":"spawn /does/not/exist ENOENT","code":1,"killed":false}"#,
+            "spawn /etc/passwd EACCES",
             r#"{"stdout":"","stderr":"","code":0,"killed":true}"#,
             "true",
             "/",

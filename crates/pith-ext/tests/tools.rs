@@ -110,10 +110,10 @@ async fn failures_and_results_of_the_wrong_shape_are_told_to_the_model() {
             tool("nothing", () => undefined);
             tool("text", () => "just text");
             tool("empty", () => ({}));
-            tool("string", () => ({ content: "a string" }));
+            tool("string", () => ({ content: "a string", details: null, isError: "true" }));
             tool("number", () => ({ content: 7 }));
             tool("block", () => ({ content: [{ type: "text", text: "a" }, { type: "video" }] }));
-            tool("error", () => ({ content: "as it is", isError: true, details: null }));
+            tool("error", () => ({ content: "as it is", isError: true, details: {} }));
             tool("cycle", () => { const details = {}; details.self = details; return { content: [], details }; });
         };"#)])
         .await;
@@ -124,7 +124,7 @@ async fn failures_and_results_of_the_wrong_shape_are_told_to_the_model() {
         ("text", true, "Tool \"text\" did not return a result object"),
         ("empty", false, ""),
         ("string", false, "a string"),
-        ("error", false, "as it is"),
+        ("error", true, "as it is"),
         ("number", true, "Tool \"number\" returned content that is not an array"),
         ("block", true, "Tool \"block\" returned content[1] that is neither text nor an image"),
         ("cycle", true, "The result cannot be sent as JSON: "),

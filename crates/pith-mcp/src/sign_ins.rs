@@ -8,7 +8,7 @@ use pith_agent::BoxFuture;
 use tokio::sync::oneshot;
 
 use crate::config::Transport;
-use crate::http::{Target, TargetRequest, header};
+use crate::http::{self, Target, TargetRequest};
 use crate::oauth::{Challenge, Means};
 use crate::server::Server;
 use crate::servers::Servers;
@@ -93,5 +93,5 @@ async fn challenge(target: &Target) -> Result<Challenge, String> {
     let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let request = TargetRequest { method: "POST", url: &target.url, headers, body: Some(PROBE.into()) };
     let response = target.send_plain(&request).await.map_err(|fault| fault.to_string())?;
-    Ok(header(&response, "www-authenticate").map(Challenge::read).unwrap_or_default())
+    Ok(http::challenge(&response))
 }

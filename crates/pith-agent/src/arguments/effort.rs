@@ -15,15 +15,37 @@ pub fn is_checkable(schema: &Value, value: &Value) -> bool {
     let references = References::of(schema);
     // Without references the work is at most the size of the schema times that of the value.
     references.is_empty()
-        || references.is_complete() && Estimate { references, n_left: MAX_STEPS }.visit(schema, value, 0).is_some()
+        || references.is_complete()
+            && Estimate { references: &references, n_left: MAX_STEPS }.visit(schema, value, 0).is_some()
 }
 
-struct Estimate<'a> {
-    references: References<'a>,
+/// What may be spent on validations that come in addition, all of them together.
+pub(super) struct Effort {
     n_left: usize,
 }
 
-impl<'a> Estimate<'a> {
+impl Default for Effort {
+    fn default() -> Self {
+        Effort { n_left: MAX_STEPS }
+    }
+}
+
+impl Effort {
+    /// Spends what it takes to check a value against a part of a schema; `false` if not that much is left.
+    pub(super) fn covers<'a>(&mut self, references: &References<'a>, part: &'a Value, value: &Value) -> bool {
+        let mut estimate = Estimate { references, n_left: self.n_left };
+        let is_covered = estimate.visit(part, value, 0).is_some();
+        self.n_left = estimate.n_left;
+        is_covered
+    }
+}
+
+struct Estimate<'r, 'a> {
+    references: &'r References<'a>,
+    n_left: usize,
+}
+
+impl<'a> Estimate<'_, 'a> {
     /// Counts what a validator would look at; nothing if that is too much.
     fn visit(&mut self, schema: &'a Value, value: &Value, nesting: usize) -> Option<()> {
         self.n_left = self.n_left.checked_sub(1)?;

@@ -438,3 +438,173 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_single_value_becomes_an_array_where_that_fits() {
+    let list = |items: Value| json!({"type": "array", "items": items});
+    let texts = || list(json!({"type": "string"}));
+    becomes(texts(), json!("one"), json!(["one"]));
+    becomes(texts(), json!(5), json!(["5"]));
+    becomes(list(json!({"type": "integer"})), json!("5"), json!([5]));
+    let point = json!({"type": "object", "properties": {"x": {"type": "number"}, "tags": texts()}, "required": ["x"]});
+    becomes(list(point), json!({"x": "1", "tags": "a"}), json!([{"x": 1, "tags": ["a"]}]));
+    becomes(json!({"type": "array"}), json!(true), json!([true]));
+    becomes(json!({"type": ["array", "null"], "items": {"type": "string"}}), json!("a"), json!(["a"]));
+    becomes(json!({"type": ["array", "string"]}), json!("a"), json!("a"));
+    becomes(json!({"anyOf": [texts(), {"type": "null"}]}), json!("a"), json!(["a"]));
+    becomes(json!({"type": "array", "prefixItems": [{"type": "number"}]}), json!("1"), json!([1]));
+    // A value is put into one array, not into several.
+    refused(list(texts()), json!("a"), "v: must be array");
+    refused(list(json!({"type": "integer"})), json!("a"), "v: must be array");
+    refused(json!({"type": "array", "minItems": 2}), json!("a"), "v: must be array");
+    refused(texts(), json!(null), "v: must be array");
+    // The items of this one were meant.
+    refused(texts(), json!("[\"a\", \"b\"]"), "v: must be array");
+}
+
+#[test]
+fn what_a_reference_describes_is_converted() {
+    let definitions = json!({
+        "P": {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}, "required": ["x"]},
+        "Tree": {"type": "object", "properties": {
+            "n": {"type": "integer"}, "next": {"$ref": "#/$defs/Tree"}, "all": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}}},
+        "Loop": {"$ref": "#/$defs/Loop", "type": "number"},
+        "Nest": {"type": "array", "items": {"$ref": "#/$defs/Nest"}},
+        "Here": {"$anchor": "here", "type": "integer"},
+        "a/b~c": {"type": "boolean"},
+        "Own": {"$id": "own.json", "type": "object", "properties": {"k": {"$ref": "#/$defs/K"}}, "$defs": {"K": {"type": "number"}}},
+        "K": {"type": "string"},
+    });
+    let check = |schema: Value, value: Value, expected: Value| {
+        for id in [None, Some("https://example.com/schema"), Some("https://example.com/schema#")] {
+            let mut parameters = json!({"type": "object", "properties": {"v": schema}, "$defs": definitions});
+            if let Some(id) = id {
+                parameters["$id"] = json!(id);
+            }
+            assert_eq!(run(&parameters, &json!({"v": value})), Ok(json!({"v": expected})), "{id:?}");
+        }
+    };
+    let to = |name: &str| json!({"$ref": format!("#/$defs/{name}")});
+    check(to("P"), json!({"x": "1"}), json!({"x": 1}));
+    // What is null and optional was left out.
+    check(to("P"), json!({"x": "1", "y": null}), json!({"x": 1}));
+    check(json!({"anyOf": [to("P"), {"type": "null"}]}), json!({"x": "1"}), json!({"x": 1}));
+    check(json!({"type": "array", "items": to("P")}), json!({"x": "1"}), json!([{"x": 1}]));
+    let tree = json!({"n": "1", "next": {"n": "2", "all": {"n": "3"}}});
+    check(to("Tree"), tree, json!({"n": 1, "next": {"n": 2, "all": [{"n": 3}]}}));
+    check(json!({"$ref": "#here"}), json!("7"), json!(7));
+    check(to("a~1b~0c"), json!("true"), json!(true));
+    check(to("Nest"), json!([[]]), json!([[]]));
+    let absolute = json!({"$ref": "https://example.com/schema#/$defs/P"});
+    let parameters = json!({"$id": "https://example.com/schema", "type": "object", "properties": {"v": absolute}, "$defs": definitions});
+    assert_eq!(run(&parameters, &json!({"v": {"x": "1"}})), Ok(json!({"v": {"x": 1}})));
+    // Inside of a part with an id of its own, the same reference means something else.
+    check(to("Own"), json!({"k": "4"}), json!({"k": 4}));
+}
+
+#[test]
+fn schemas_that_lead_round_or_fan_out_are_left_in_time() {
+    let fan: Map<String, Value> = (0..30)
+        .map(|n| {
+            let next = json!({"$ref": format!("#/$defs/F{}", n + 1)});
+            (format!("F{n}"), json!({"type": "array", "items": {"anyOf": [next, next, {"allOf": [next]}]}}))
+        })
+        .collect();
+    let mut definitions = fan;
+    definitions.insert("F30".to_owned(), json!({"type": "array"}));
+    definitions.insert("Nest".to_owned(), json!({"type": "array", "items": {"$ref": "#/$defs/Nest"}}));
+    definitions.insert(
+        "Round".to_owned(),
+        json!({"anyOf": [{"$ref": "#/$defs/Round"}, {"type": "array", "items": {"$ref": "#/$defs/Round"}}]}),
+    );
+    for (name, value) in [
+        ("F0", json!("x")),
+        ("F0", json!([["x"]])),
+        ("Nest", json!("x")),
+        ("Nest", json!([["x"]])),
+        ("Round", json!("x")),
+    ] {
+        let parameters =
+            json!({"type": "object", "properties": {"v": {"$ref": format!("#/$defs/{name}")}}, "$defs": definitions});
+        // Whatever comes of it: it ends, and never with an array in an array that nobody sent.
+        if let Ok(checked) = run(&parameters, &json!({"v": value})) {
+            assert!(checked["v"] == value || checked["v"] == json!([value]), "{name}: {checked}");
+        }
+    }
+}
+
+/// A schema without references, of the kinds that conversions know.
+fn schemas() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!({"type": "number"})),
+        Just(json!({"type": "integer", "minimum": 2})),
+        Just(json!({"type": "boolean"})),
+        Just(json!({"type": "string", "minLength": 1})),
+        Just(json!({"type": ["null", "number"]})),
+        Just(json!({"enum": ["a", 1, null]})),
+    ];
+    leaf.prop_recursive(3, 24, 3, |inner| {
+        let member = inner.clone();
+        prop_oneof![
+            inner.clone().prop_map(|items| json!({"type": "array", "items": items})),
+            (inner.clone(), inner.clone())
+                .prop_map(|(a, b)| json!({"type": "object", "properties": {"a": a, "b": b}, "required": ["a"]})),
+            (inner.clone(), inner).prop_map(|(a, b)| json!({"anyOf": [a, b]})),
+            member.prop_map(|schema| json!({"allOf": [schema]})),
+        ]
+    })
+}
+
+fn values() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        Just(json!(true)),
+        Just(json!(1)),
+        Just(json!(5)),
+        Just(json!("")),
+        Just(json!("a")),
+        Just(json!("5")),
+    ];
+    leaf.prop_recursive(3, 16, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::Array),
+            prop::collection::btree_map("[abc]", inner, 0..3).prop_map(|members| json!(members)),
+        ]
+    })
+}
+
+/// Moves each sub-schema to the definitions and refers to it instead.
+fn referring(schema: &Value, definitions: &mut Map<String, Value>, base: &str) -> Value {
+    let mut moved = schema.clone();
+    for keyword in ["items", "anyOf", "allOf"] {
+        match moved.get_mut(keyword) {
+            Some(Value::Array(members)) => {
+                members.iter_mut().for_each(|member| *member = referring(member, definitions, base))
+            }
+            Some(member) => *member = referring(member, definitions, base),
+            None => {}
+        }
+    }
+    if let Some(Value::Object(properties)) = moved.get_mut("properties") {
+        properties.values_mut().for_each(|member| *member = referring(member, definitions, base));
+    }
+    let name = format!("D{}", definitions.len());
+    definitions.insert(name.clone(), moved);
+    json!({"$ref": format!("{base}#/$defs/{name}")})
+}
+
+proptest! {
+    #[test]
+    fn a_schema_with_references_converts_like_the_same_without(schema in schemas(), value in values(), has_id in any::<bool>()) {
+        let id = "https://example.com/schema";
+        let mut definitions = Map::new();
+        let reference = referring(&schema, &mut definitions, if has_id { id } else { "" });
+        let plain = json!({"type": "object", "properties": {"v": schema}});
+        let mut referring = json!({"type": "object", "properties": {"v": reference}, "$defs": definitions});
+        if has_id {
+            referring["$id"] = json!(id);
+        }
+        let arguments = json!({"v": value});
+        prop_assert_eq!(run(&referring, &arguments).ok(), run(&plain, &arguments).ok());
+    }
+}

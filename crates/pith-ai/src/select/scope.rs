@@ -32,7 +32,7 @@ pub fn resolve_scope<S: AsRef<str>>(registry: &Registry, patterns: &[S]) -> Scop
     let available = registry.available();
     for text in patterns.iter().map(|text| text.as_ref().trim()).filter(|text| !text.is_empty()) {
         let selected = if text.contains(['*', '?', '[']) {
-            by_glob(&available, text)
+            by_glob(&available, text, &mut scope.warnings)
         } else {
             by_pattern(&available, text, &mut scope.warnings)
         };
@@ -62,21 +62,47 @@ impl Scope {
 
 fn by_pattern(available: &[Arc<Model>], text: &str, warnings: &mut Vec<String>) -> Vec<Scoped> {
     match pattern::find(available, text) {
-        Match::Found(found) => vec![Scoped { model: found.model, level: found.level }],
+        Match::Found(found) => same_id(available, found.model, found.level, text, warnings),
         Match::BadLevel { found, suffix } => {
             let what = format!("Invalid thinking level \"{suffix}\" in pattern \"{text}\". Using default instead.");
             warnings.push(what);
-            vec![Scoped { model: found.model, level: None }]
+            same_id(available, found.model, None, text, warnings)
         }
         Match::Nothing => vec![],
     }
 }
 
-fn by_glob(available: &[Arc<Model>], text: &str) -> Vec<Scoped> {
-    let (text, level) = split_level(text);
+/// Returns the found model and, unless the pattern names its provider, those of the same id of other providers.
+fn same_id(
+    available: &[Arc<Model>],
+    found: Arc<Model>,
+    level: Option<ThinkingLevel>,
+    pattern: &str,
+    warnings: &mut Vec<String>,
+) -> Vec<Scoped> {
+    // The id may be followed by a level.
+    let mut names = std::iter::successors(Some(pattern), |name| Some(name.rsplit_once(':')?.0));
+    if names.any(|name| pattern::is_full_name(&found, name.trim())) {
+        return vec![Scoped { model: found, level }];
+    }
+    let same: Vec<&Arc<Model>> = available.iter().filter(|model| model.id.eq_ignore_ascii_case(&found.id)).collect();
+    if same.len() > 1 {
+        let mut providers: Vec<&str> = same.iter().map(|model| &*model.provider).collect();
+        providers.sort_unstable();
+        let providers = providers.join(", ");
+        warnings.push(format!(
+            "Pattern \"{pattern}\" matches several providers: {providers}. Use provider/id to choose one."
+        ));
+    }
+    same.into_iter().map(|model| Scoped { model: model.clone(), level }).collect()
+}
+
+fn by_glob(available: &[Arc<Model>], pattern: &str, warnings: &mut Vec<String>) -> Vec<Scoped> {
+    let (text, level) = split_level(pattern);
     // Ids may contain brackets.
-    if let Some(model) = pattern::exact(available, text) {
-        return vec![Scoped { model, level }];
+    let named = pattern::exact(available, text);
+    if let Some(model) = named.or_else(|| available.iter().find(|model| model.id.eq_ignore_ascii_case(text)).cloned()) {
+        return same_id(available, model, level, pattern, warnings);
     }
     let Some(glob) = glob(text) else { return vec![] };
     let matches =

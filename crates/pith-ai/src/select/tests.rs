@@ -204,6 +204,32 @@ fn scopes() {
     check(&["["], &[], &["No models match pattern \"[\""]);
 }
 
+#[test]
+fn a_pattern_without_a_provider_takes_every_provider_of_its_model() {
+    let provider =
+        |models: Value| json!({"baseUrl": "http://localhost", "api": "openai-completions", "models": models});
+    let b = json!([{"id": "zeta"}, {"id": "x[1]"}, {"id": "only-b"}]);
+    let registry = registry(&[], json!({"b": provider(b), "a": provider(json!([{"id": "Zeta"}, {"id": "x[1]"}]))}));
+    let check = |pattern: &str, expected: &[&str], is_warned: bool| {
+        let warning = format!("Pattern \"{pattern}\" matches several providers: a, b. Use provider/id to choose one.");
+        let (names, warnings) = scope_of(&registry, &[pattern]);
+        assert_eq!(
+            (names, warnings),
+            (owned(expected), is_warned.then_some(warning).into_iter().collect()),
+            "{pattern}"
+        );
+    };
+    check("zeta", &["b/zeta", "a/Zeta"], true);
+    check("zet:high", &["b/zeta high", "a/Zeta high"], true);
+    check("x[1]", &["b/x[1]", "a/x[1]"], true);
+    check("x[1]:low", &["b/x[1] low", "a/x[1] low"], true);
+    check("a/zeta", &["a/Zeta"], false);
+    check("b/x[1]:low", &["b/x[1] low"], false);
+    check("only-b", &["b/only-b"], false);
+    // A glob that is no id asks for all that it matches.
+    check("*eta", &["b/zeta", "a/Zeta"], false);
+}
+
 fn owned(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }

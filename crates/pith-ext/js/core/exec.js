@@ -5,6 +5,13 @@ const ops = require("internal/ops");
 
 const KILL_AFTER = 5000;
 
+// Node names the program and the code; what has no code says itself why.
+function notStarted(command, error) {
+  const text = owners.text(error);
+  const code = /^([A-Z][A-Z0-9]+): /.exec(text)?.[1];
+  return code ? `spawn ${command} ${code}` : text;
+}
+
 exports.exec = (ext, command, args, options = {}) => {
   const { cwd, signal, timeout } = options ?? {};
   const state = require("internal/state");
@@ -29,7 +36,7 @@ exports.exec = (ext, command, args, options = {}) => {
   return promise
     .then(
       (result) => ({ stdout: result.stdout, stderr: result.stderr, code: result.code ?? 0, killed }),
-      () => ({ stdout: "", stderr: "", code: 1, killed }),
+      (error) => ({ stdout: "", stderr: notStarted(command, error), code: 1, killed }),
     )
     .finally(() => {
       done();

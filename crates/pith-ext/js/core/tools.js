@@ -31,9 +31,8 @@ exports.content = (who, content) => {
 function checked(name, result) {
   if (result === null || typeof result !== "object") throw new Error(`Tool "${name}" did not return a result object`);
   const content = exports.content(`Tool "${name}"`, result.content ?? []);
-  // Only an exception means that a call failed: `isError` of a result is ignored.
-  const { details, usage, terminate } = result;
-  return { content, details, usage, terminate: terminate === true };
+  const { details, usage, terminate, isError } = result;
+  return { content, details, usage, terminate: terminate === true, isError: isError === true };
 }
 
 methods.tool = (call, { name, toolCallId, params }) => {

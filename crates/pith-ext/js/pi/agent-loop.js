@@ -81,7 +81,7 @@ async function execute(turn, call, { tool, args }) {
   let outcome;
   try {
     const result = await tool.execute(call.id, args, turn.signal, onUpdate, turn.config.toolContext);
-    outcome = { result: { ...result, content: result?.content ?? [] }, isError: false };
+    outcome = { result: { ...result, content: result?.content ?? [] }, isError: result?.isError === true };
   } catch (error) {
     outcome = { result: failure(owners.text(error)), isError: true };
   }

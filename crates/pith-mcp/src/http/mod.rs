@@ -19,7 +19,7 @@ use crate::handler::Handler;
 use crate::handshake::{Era, Refusal, Service, is_unknown_method, known_version, modern_era, said};
 use crate::state::{Failure, State};
 
-pub use target::{Fault, Target, TargetRequest, header};
+pub use target::{Fault, Target, TargetRequest, challenge};
 use transport::{HttpTransport, Shared};
 
 /// How long a server may take to take note of the end of a session.

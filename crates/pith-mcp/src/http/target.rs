@@ -128,14 +128,24 @@ impl Target {
         self.send_with(None, request).await
     }
 
-    /// Sends a request with the token of a sign-in, if there is one. A refused token is renewed once.
+    /// Sends a request with the token of a sign-in, if there is one. What the token may not do is noted.
     pub async fn send(&self, request: &TargetRequest<'_>) -> Result<WebResponse, Fault> {
         let Some(sign_in) = &self.sign_in else { return self.send_plain(request).await };
+        let response = self.send_signed(sign_in, request).await?;
+        if response.status == 403
+            && let Some(scope) = challenge(&response).missing_scope()
+        {
+            sign_in.note_missing(scope).await;
+        }
+        Ok(response)
+    }
+
+    /// Sends a request with the token of a sign-in. A refused token is renewed once.
+    async fn send_signed(&self, sign_in: &Arc<SignIn>, request: &TargetRequest<'_>) -> Result<WebResponse, Fault> {
         let token = sign_in.token().await;
         let response = self.send_with(token.as_deref(), request).await?;
         let (401, Some(stale)) = (response.status, token) else { return Ok(response) };
-        let challenge = header(&response, "www-authenticate").map(Challenge::read).unwrap_or_default();
-        match sign_in.renew(&stale, &challenge).await {
+        match sign_in.renew(&stale, &challenge(&response)).await {
             Ok(token) => self.send_with(Some(&token), request).await,
             Err(why) => {
                 debug!(target: "pith::mcp", why, "the sign-in was not renewed");
@@ -197,6 +207,11 @@ fn secrets(url: &Url, headers: &[(String, String)]) -> Vec<String> {
 /// Returns a header of a response.
 pub fn header<'a>(response: &'a WebResponse, name: &str) -> Option<&'a str> {
     response.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+}
+
+/// Returns what a response says about signing in.
+pub fn challenge(response: &WebResponse) -> Challenge {
+    header(response, "www-authenticate").map(Challenge::read).unwrap_or_default()
 }
 
 /// Reads a body of at most `limit` bytes.

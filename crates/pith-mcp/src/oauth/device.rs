@@ -7,7 +7,7 @@ use tokio::time::{sleep, timeout};
 use url::Url;
 
 use super::exchange::{Answer, is_loopback, post_form};
-use super::login::{Grant, Login};
+use super::login::{Grant, Login, with_scope};
 use super::store::StoredSignIn;
 
 pub const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
@@ -39,7 +39,8 @@ impl Login {
         let endpoint = endpoint.ok_or("the authorization server takes no device codes: sign in without --device")?;
         let client = self.client(sign_in, &authority, &Grant::Device).await?;
         let mut fields = vec![("resource", authority.resource.as_str())];
-        fields.extend(self.scope(&authority).map(|scope| ("scope", scope)));
+        let scope = self.scope(sign_in, &authority);
+        fields.extend(scope.as_deref().map(|scope| ("scope", scope)));
         let authorization = client.authorize(&authority, &mut fields);
         let begun = post_form(&self.web, &endpoint, &fields, authorization).await?;
         let begun = Begun::read(&begun.accepted(WHAT)?)?;
@@ -63,7 +64,9 @@ impl Login {
             }
         };
         let minutes = begun.lifetime.as_secs().div_ceil(60);
-        timeout(begun.lifetime, polling).await.map_err(|_| format!("nobody signed in within {minutes} minutes"))?
+        let tokens = timeout(begun.lifetime, polling).await;
+        let tokens = tokens.map_err(|_| format!("nobody signed in within {minutes} minutes"))??;
+        Ok(with_scope(tokens, scope))
     }
 }
 

@@ -12,6 +12,7 @@ use super::exchange::get;
 pub struct Challenge {
     pub resource_metadata: Option<String>,
     pub scope: Option<String>,
+    pub error: Option<String>,
 }
 
 impl Challenge {
@@ -26,7 +27,12 @@ impl Challenge {
             };
             Some(text.to_owned()).filter(|text| !text.is_empty())
         };
-        Challenge { resource_metadata: value("resource_metadata"), scope: value("scope") }
+        Challenge { resource_metadata: value("resource_metadata"), scope: value("scope"), error: value("error") }
+    }
+
+    /// Returns what a token would have to be good for, if it was refused because it is not.
+    pub fn missing_scope(&self) -> Option<&str> {
+        self.scope.as_deref().filter(|_| self.error.as_deref() == Some("insufficient_scope"))
     }
 }
 

@@ -78,8 +78,21 @@ impl Login {
         Ok(authority)
     }
 
-    pub(super) fn scope<'a>(&'a self, authority: &'a Authority) -> Option<&'a str> {
-        self.oauth.scope.as_deref().or(self.challenge.scope.as_deref()).or(authority.scope.as_deref())
+    /// Returns what to ask for. If a token was refused because it may do too little, that is what it may do and what
+    /// was missing.
+    pub(super) fn scope(&self, sign_in: &StoredSignIn, authority: &Authority) -> Option<String> {
+        let given = self.oauth.scope.as_deref();
+        let Some(missing) = sign_in.missing_scope() else {
+            return given.or(self.challenge.scope.as_deref()).or(authority.scope.as_deref()).map(str::to_owned);
+        };
+        let granted = sign_in.granted_scope().or(self.challenge.scope.as_deref());
+        let mut all: Vec<&str> = Vec::new();
+        for word in [given, granted, Some(missing)].into_iter().flatten().flat_map(str::split_whitespace) {
+            if !all.contains(&word) {
+                all.push(word);
+            }
+        }
+        Some(all.join(" "))
     }
 
     async fn with_secret(&self, sign_in: &mut StoredSignIn) -> Result<Map<String, Value>, String> {
@@ -87,10 +100,11 @@ impl Login {
         let client = client.ok_or("oauth: clientId and clientSecret are needed for --client-credentials")?;
         let authority = self.authority(sign_in).await?;
         let mut fields = vec![("grant_type", "client_credentials"), ("resource", authority.resource.as_str())];
-        fields.extend(self.scope(&authority).map(|scope| ("scope", scope)));
+        let scope = self.scope(sign_in, &authority);
+        fields.extend(scope.as_deref().map(|scope| ("scope", scope)));
         let authorization = client.authorize(&authority, &mut fields);
         let answer = post_form(&self.web, &authority.token_endpoint, &fields, authorization).await?;
-        answer.accepted("the token endpoint")
+        Ok(with_scope(answer.accepted("the token endpoint")?, scope))
     }
 
     async fn with_browser(
@@ -118,7 +132,8 @@ impl Login {
             ("code_challenge_method", "S256"),
             ("resource", &authority.resource),
         ]);
-        if let Some(scope) = self.scope(&authority) {
+        let scope = self.scope(sign_in, &authority);
+        if let Some(scope) = &scope {
             page.query_pairs_mut().append_pair("scope", scope);
         }
         show(page.as_str());
@@ -142,7 +157,7 @@ impl Login {
         ];
         let authorization = client.authorize(&authority, &mut fields);
         let answer = post_form(&self.web, &authority.token_endpoint, &fields, authorization).await?;
-        answer.accepted("the token endpoint")
+        Ok(with_scope(answer.accepted("the token endpoint")?, scope))
     }
 
     /// Listens where the browser comes back to: if it is free, where the registered client wants it to.
@@ -178,7 +193,14 @@ impl Login {
         if let Some(client) = Client::configured(&self.oauth) {
             return Ok(client);
         }
-        let stored = sign_in.client().filter(|stored| grant.is_that_of(stored));
+        let scope = self.scope(sign_in, authority);
+        // A client that was registered for less would be refused more.
+        let is_enough = |stored: &&Value| {
+            let registered = stored.get("scope").and_then(Value::as_str);
+            let has = |word| registered.is_none_or(|all| all.split_whitespace().any(|other| other == word));
+            sign_in.missing_scope().is_none_or(|missing| missing.split_whitespace().all(has))
+        };
+        let stored = sign_in.client().filter(|stored| grant.is_that_of(stored)).filter(is_enough);
         if let Some(client) = stored.and_then(Client::read) {
             return Ok(client);
         }
@@ -188,15 +210,20 @@ impl Login {
         let mut wanted = json!({
             "client_name": self.oauth.client_name.as_deref().unwrap_or(CLIENT_NAME),
             "token_endpoint_auth_method": "none",
+            // Servers that speak OpenID take a callback on this machine only from such a one.
+            "application_type": "native",
         });
         merge(&mut wanted, grant.registration());
-        if let Some(scope) = self.scope(authority) {
+        if let Some(scope) = &scope {
             wanted["scope"] = json!(scope);
         }
         let answer = post_json(&self.web, endpoint, &wanted).await?;
         let answer = answer.accepted("the registration of pith")?;
         // Servers need not repeat what they were asked for.
         let mut registered = grant.registration();
+        if let Some(scope) = scope {
+            registered["scope"] = json!(scope);
+        }
         merge(&mut registered, Value::Object(answer));
         let client = Client::read(&registered).ok_or("the registration of pith: no client_id in the answer")?;
         sign_in.set_client(registered);
@@ -244,6 +271,14 @@ impl Grant<'_> {
             Grant::Device => lists("grant_types", GRANT_TYPE),
         }
     }
+}
+
+/// Adds what was asked for to tokens: servers leave it out where they grant all of it.
+pub(super) fn with_scope(mut tokens: Map<String, Value>, asked: Option<String>) -> Map<String, Value> {
+    if let Some(asked) = asked {
+        tokens.entry("scope").or_insert_with(|| json!(asked));
+    }
+    tokens
 }
 
 /// Adds the members of an object to another one.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pith_ai::{Renewals, Web};
 use pith_secrets::Secrets;
+use tracing::debug;
 use url::Url;
 
 use super::discovery::{Authority, Challenge, discover};
@@ -68,6 +69,13 @@ impl SignIn {
         // What was joined replaced an older token than this one.
         self.renewals.join(&login, renewal).await?;
         self.stored_token()
+    }
+
+    /// Notes what the token may not do, for the next sign-in.
+    pub async fn note_missing(&self, scope: &str) {
+        if let Err(why) = self.store.note_missing(scope).await {
+            debug!(target: "pith::mcp", why, "what the sign-in lacks was not noted");
+        }
     }
 
     fn stored_token(&self) -> Result<String, String> {

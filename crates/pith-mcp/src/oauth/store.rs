@@ -25,6 +25,9 @@ const SAVE_WAIT: Duration = Duration::from_secs(10);
 /// How often a lock is refreshed while it is held.
 const LOCK_REFRESH: Duration = Duration::from_secs(5);
 
+/// The member of an entry for what its tokens are not good for; pi leaves it as it is.
+const MISSING_SCOPE: &str = "missingScope";
+
 /// Where the sign-in of one server is kept.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -82,6 +85,7 @@ impl StoredSignIn {
     pub fn begin(&mut self, discovery: &Discovery) {
         if !self.discovery().is_some_and(|last| last.is_same_server(discovery)) {
             self.0.shift_remove("clientInformation");
+            self.0.shift_remove(MISSING_SCOPE);
         }
         self.set_discovery(discovery);
     }
@@ -89,7 +93,18 @@ impl StoredSignIn {
     /// Takes the tokens of a new sign-in. Nothing of the last one stays, which may have been that of another user.
     pub fn replace_tokens(&mut self, answer: Map<String, Value>) {
         self.0.shift_remove("tokens");
+        self.0.shift_remove(MISSING_SCOPE);
         self.take_tokens(answer);
+    }
+
+    /// What the tokens are good for.
+    pub fn granted_scope(&self) -> Option<&str> {
+        self.token_text("scope")
+    }
+
+    /// What they would have to be good for as well, as the server has said since the sign-in.
+    pub fn missing_scope(&self) -> Option<&str> {
+        self.0.get(MISSING_SCOPE)?.as_str()
     }
 
     /// Whether the access token ends within this time.
@@ -98,10 +113,12 @@ impl StoredSignIn {
         end.is_some_and(|end| end <= now() + margin.as_secs_f64() * 1000.0)
     }
 
-    /// Takes the answer to a renewal. A refresh token that is not replaced stays.
+    /// Takes the answer to a renewal. A refresh token that is not replaced stays, and what the tokens are good for.
     pub fn take_tokens(&mut self, mut answer: Map<String, Value>) {
-        if let Some(refresh) = self.refresh_token().map(str::to_owned) {
-            answer.entry("refresh_token").or_insert_with(|| json!(refresh));
+        for name in ["refresh_token", "scope"] {
+            if let Some(known) = self.token_text(name).map(str::to_owned) {
+                answer.entry(name).or_insert_with(|| json!(known));
+            }
         }
         match answer.get("expires_in").and_then(Value::as_f64) {
             Some(seconds) => {
@@ -152,24 +169,40 @@ impl Store {
 
     /// Keeps the sign-in. Waits for whoever has the file locked, because a refresh token that is not kept is lost.
     pub async fn save(&self, sign_in: &StoredSignIn) -> Result<(), String> {
+        let mut entry = sign_in.0.clone();
+        // pi takes an entry without it for that of another server, and empties it.
+        entry.insert("serverUrl".to_owned(), json!(self.address));
+        let key = self.key.clone();
+        self.change(move |all| drop(all.insert(key, Value::Object(entry)))).await
+    }
+
+    /// Notes what the tokens of a sign-in are not good for.
+    pub async fn note_missing(&self, scope: &str) -> Result<(), String> {
+        if self.load()?.is_none_or(|sign_in| sign_in.missing_scope() == Some(scope)) {
+            return Ok(());
+        }
+        let (key, scope) = (self.key.clone(), scope.to_owned());
+        self.change(move |all| {
+            if let Some(Value::Object(entry)) = all.get_mut(&key) {
+                entry.insert(MISSING_SCOPE.to_owned(), json!(scope));
+            }
+        })
+        .await
+    }
+
+    async fn change(
+        &self,
+        change: impl FnOnce(&mut Map<String, Value>) + Clone + Send + 'static,
+    ) -> Result<(), String> {
         let until = Instant::now() + SAVE_WAIT;
         loop {
-            let (store, sign_in) = (self.clone(), sign_in.clone());
-            let written = blocking(move || store.write(&sign_in)).await;
+            let (store, change) = (self.clone(), change.clone());
+            let written = blocking(move || store.edit(change)).await;
             match written.map_err(|_| format!("{}: it could not be written", self.file.display()))? {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < until => {}
                 written => return written.map_err(|error| error.to_string()),
             }
         }
-    }
-
-    fn write(&self, sign_in: &StoredSignIn) -> io::Result<()> {
-        self.edit(|all| {
-            let mut entry = sign_in.0.clone();
-            // pi takes an entry without it for that of another server, and empties it.
-            entry.insert("serverUrl".to_owned(), json!(self.address));
-            all.insert(self.key.clone(), Value::Object(entry));
-        })
     }
 
     /// Forgets the sign-in; `false` if there was none.

@@ -38,6 +38,8 @@ enum Kind {
     NoMetadata,
     /// Answers to renewals when the test lets it.
     SlowRenewal,
+    /// Its tool needs more than it says before.
+    NeedsMore,
 }
 
 /// A server and its authorization server in this process.
@@ -201,6 +203,10 @@ impl Guarded {
         let result = match request.body["method"].as_str().unwrap_or_default() {
             "initialize" => json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}),
             "tools/list" => json!({"tools": [{"name": "echo", "inputSchema": {}}]}),
+            "tools/call" if self.kind == Kind::NeedsMore && !self.asked_scope().contains("write") => {
+                let challenge = "www-authenticate: Bearer error=\"insufficient_scope\", scope=\"write\"";
+                return head(writer, "403 Forbidden", &["content-length: 0", challenge]).await;
+            }
             "tools/call" => json!({"content": [{"type": "text", "text": "hello"}]}),
             called if called.starts_with("notifications/") => {
                 return head(writer, "202 Accepted", &["content-length: 0"]).await;
@@ -209,6 +215,12 @@ impl Guarded {
         };
         let answer = json!({"jsonrpc": "2.0", "id": request.body["id"], "result": result});
         full(writer, "200 OK", "application/json", &answer.to_string()).await
+    }
+
+    /// What the page was opened to ask for.
+    fn asked_scope(&self) -> String {
+        let page = self.page.lock().expect("no panic");
+        page.iter().find(|(key, _)| key == "scope").map_or_else(String::new, |(_, scope)| scope.clone())
     }
 
     /// The entry of the server in the file of sign-ins.
@@ -570,4 +582,33 @@ async fn credentials_of_the_entry_come_before_a_sign_in() {
     let both = |header: &str, token: &str| json!({"headers": {"authorization": header}, "bearerToken": token});
     assert_eq!(sent_with(both(right, "of-somebody")).await, State::Ready);
     assert_eq!(sent_with(both(wrong, "token-1")).await, State::NeedsAuth);
+}
+
+#[tokio::test]
+async fn a_new_sign_in_asks_for_what_the_last_one_lacked() {
+    let server = Guarded::start(Kind::NeedsMore).await;
+    let bench = server.bench(Value::Null);
+    let back = [("code", "code-1"), ("iss", server.address.as_str())];
+    server.login(&bench, &back).await.expect("signed in");
+    assert_eq!((server.asked_scope().as_str(), &server.stored(&bench)["tokens"]["scope"]), ("tools", &json!("tools")));
+    bench.connect().await;
+    assert!(text(&bench.call("echo", json!({})).await).starts_with("s: wants a sign-in (403)"));
+    assert_eq!(server.stored(&bench)["missingScope"], "write");
+    // It is kept with the sign-in: another process asks for it, too.
+    let entry = json!({"s": {"url": format!("{}/mcp", server.address)}});
+    let other = Bench::sharing(bench.directory.clone(), entry, None, None, None);
+    server.login(&other, &back).await.expect("signed in");
+    assert_eq!(server.asked_scope(), "tools write");
+    let stored = server.stored(&bench);
+    assert_eq!((&stored["tokens"]["scope"], stored.get("missingScope")), (&json!("tools write"), None));
+    server.accepted.store(2, Ordering::SeqCst);
+    assert_eq!(text(&other.call("echo", json!({})).await), "hello");
+    // The client was registered for less, and is registered again.
+    let log = server.log();
+    let registrations: Vec<&str> = log.lines().filter(|line| line.starts_with("POST /register")).collect();
+    assert!(registrations.iter().all(|line| line.contains(r#""application_type":"native""#)), "{registrations:?}");
+    assert!(registrations.len() == 2 && registrations[1].contains(r#""scope":"tools write""#), "{registrations:?}");
+    for bench in [&bench, &other] {
+        bench.servers.close().await;
+    }
 }

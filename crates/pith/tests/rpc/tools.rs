@@ -117,12 +117,31 @@ fn wrong_argument_types_are_corrected_and_recorded_as_sent() {
 }
 
 #[test]
+fn a_refusal_of_broken_json_quotes_it() {
+    let long = format!("{{\"command\":\"{}ü\", oops", "ä".repeat(2000));
+    let (scene, results) =
+        results_of([Block::raw_call("bash", "{\"command\":\"echo hi\", oops"), Block::raw_call("bash", &long)]);
+    let text = texts(&results[0]["content"]);
+    let (problem, received) = text.split_once("\n\nReceived arguments:\n").expect("a quotation");
+    assert!(problem.contains("its arguments are not valid JSON ("), "{problem}");
+    assert_eq!((received, &results[0]["isError"]), ("{\"command\":\"echo hi\", oops", &json!(true)));
+    let text = texts(&results[1]["content"]);
+    let (start, end) = text
+        .split_once("\n[")
+        .and_then(|(start, rest)| Some((start, rest.split_once("left out]\n")?.1)))
+        .expect("a cut");
+    assert!(start.ends_with('ä') && end.ends_with("ü\", oops") && text.len() < 3000, "{text}");
+    scene.finish();
+}
+
+#[test]
 fn arguments_that_are_no_object_are_refused_with_their_type() {
     let calls = [("[1]", "array"), (r#""x""#, "string"), ("5", "number"), ("null", "null")];
     let (scene, results) = results_of(calls.map(|(raw, _)| Block::raw_call("bash", raw)));
     for ((raw, kind), result) in calls.into_iter().zip(&results) {
         let text = "Tool call \"bash\" was not executed: its arguments must be a JSON object, got";
-        assert_eq!(texts(&result["content"]), format!("{text} {kind}. Issue the call again with an object."), "{raw}");
+        let expected = format!("{text} {kind}. Issue the call again with an object.\n\nReceived arguments:\n{raw}");
+        assert_eq!(texts(&result["content"]), expected);
         assert_eq!(result["isError"], true);
     }
     scene.finish();

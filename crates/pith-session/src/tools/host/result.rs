@@ -27,6 +27,7 @@ pub(super) fn read(value: Option<Value>) -> Result<ToolOutput, String> {
     Ok(ToolOutput {
         content,
         details: object.remove("details").filter(|details| !details.is_null()),
+        is_error: object.get("isError") == Some(&Value::Bool(true)),
         ..ToolOutput::default()
     })
 }
@@ -81,6 +82,10 @@ mod tests {
         let output =
             read(Some(json!({"content": [{"type": "text", "text": "a"}], "details": {"n": 1}}))).expect("usable");
         assert_eq!(output, ToolOutput::text("a").with_details(json!({"n": 1})));
+        for (is_error, expected) in [(json!(true), true), (json!(false), false), (json!("true"), false)] {
+            let output = read(Some(json!({"content": [], "isError": is_error}))).expect("usable");
+            assert_eq!(output.is_error, expected);
+        }
     }
 
     #[test]

@@ -63,6 +63,39 @@ fn a_tool_of_an_extension_works_like_any_other() {
 }
 
 #[test]
+fn a_tool_fails_by_what_it_returns() {
+    let body = r#"
+        const results = {
+            failed: { ...said("no such place"), isError: true, details: { code: 7 } },
+            mended: { ...said("gone, but never mind"), isError: true },
+            good: { ...said("here"), isError: false },
+            odd: { ...said("here"), isError: "true" },
+        };
+        pi.registerTool({ name: "seek", label: "Seek", description: "Seeks", parameters: object({ what: { type: "string" } }),
+            execute: async (id, { what }, signal, onUpdate) => { onUpdate({ ...said("seeking"), isError: true }); return results[what]; } });
+        pi.on("tool_result", (event) => event.input.what === "mended" && event.isError ? { isError: false } : undefined);"#;
+    let kinds = ["failed", "mended", "good", "odd"];
+    let calls = kinds.map(|what| Turn::call("seek", json!({"what": what})));
+    let mut scene = scene(body, calls.into_iter().chain([Turn::text("done")]));
+    let frames = scene.run("go");
+    let ends: Vec<Value> = of_type(&frames, "tool_execution_end").iter().map(|end| end["isError"].clone()).collect();
+    assert_eq!(json!(ends), json!([true, false, false, false]));
+    let results = scene.tool_results();
+    let stored: Vec<&Value> = results.iter().map(|result| &result["isError"]).collect();
+    assert_eq!(json!(stored), json!([true, false, false, false]));
+    assert_eq!(
+        (texts(&results[0]["content"]), &results[0]["details"]),
+        ("no such place".to_owned(), &json!({"code": 7}))
+    );
+    let sent = |request: usize| {
+        let body = scene.server.wait_request(request).body;
+        body["messages"].as_array().and_then(|messages| messages.last()?["content"][0].get("is_error").cloned())
+    };
+    assert_eq!((sent(1), sent(2).filter(|flag| flag == true)), (Some(json!(true)), None));
+    scene.finish();
+}
+
+#[test]
 fn the_command_line_selects_the_tools_of_extensions_too() {
     let check = |arguments: &[&str], expected: &[&str]| {
         let mut scene = scene_with(GREET, Script::of([Turn::text("done")]), |builder| builder.args(arguments));
