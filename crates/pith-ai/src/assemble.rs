@@ -151,6 +151,13 @@ impl MessageBuilder {
         self.meta_changed();
     }
 
+    /// Sets what the provider has billed for the answer, which counts more than what the catalogue says.
+    pub fn set_billed(&mut self, total: f64) {
+        let cost = &mut self.message.usage.cost;
+        (cost.total, cost.total_from_provider) = (total, Some(true));
+        self.meta_changed();
+    }
+
     fn meta_changed(&mut self) {
         if self.phase == Phase::Streaming {
             self.events.push_back(AssistantEvent::Meta {

@@ -55,6 +55,18 @@ fn mistral_speaks_completions() {
 }
 
 #[test]
+fn mistral_is_told_not_to_think() {
+    let registry = Setup::new().variable("MISTRAL_API_KEY", "k").registry();
+    let model = registry.find("mistral", "mistral-medium-latest").expect("model");
+    let effort = |level| {
+        let mut call = crate::testing::call((*model).clone(), vec![crate::testing::user("hi")]);
+        call.thinking = level;
+        crate::testing::request(&crate::wire::completions::Completions, &call).2["reasoning_effort"].clone()
+    };
+    assert_eq!((effort(ThinkingLevel::Off), effort(ThinkingLevel::High)), (json!("none"), json!("high")));
+}
+
+#[test]
 fn custom_models_get_defaults() {
     let registry = Setup::new().models(custom(json!({"compat": {"a": 1}}))).registry();
     let model = registry.find("p", "m").expect("model");
