@@ -92,3 +92,22 @@ fn service_tiers_have_their_prices() {
     }
     assert_eq!((total("gpt-5.5", "fast"), total("gpt-5.5", "priority")), (2.5, 2.5));
 }
+
+#[test]
+fn a_model_that_stands_in_has_its_own_price() {
+    let cost = |answered: &str| {
+        let mut model = model("anthropic", "claude-a");
+        let known = json!({"allowedFallbackModels":["claude-plain",
+            {"provider":"anthropic","model":"claude-b","cost":{"input":7,"output":9,"cacheRead":0,"cacheWrite":0}}]});
+        model.compat = known.as_object().cloned();
+        let events = [
+            json!({"type":"message_start","message":{"model":answered,"usage":{"input_tokens":1_000_000}}}),
+            json!({"type":"content_block_start","index":0,"content_block":{"type":"text","text":"hi"}}),
+            json!({"type":"content_block_stop","index":0}),
+            json!({"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":0}}),
+            json!({"type":"message_stop"}),
+        ];
+        cost(&Anthropic, &model, &events).total
+    };
+    assert_eq!([cost("claude-a"), cost("claude-b"), cost("claude-plain"), cost("other")], [1.0, 7.0, 1.0, 1.0]);
+}
