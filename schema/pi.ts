@@ -459,6 +459,8 @@ export type Cost = {
   cacheRead: number;
   cacheWrite: number;
   total: number;
+  /** Whether the total is what the provider has billed. Otherwise it follows from the prices of the catalogue. */
+  totalFromProvider?: boolean;
 };
 
 /** Data of an extension, out of the model's sight. */

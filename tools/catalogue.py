@@ -4,7 +4,9 @@
     tools/catalogue.py DATA_DIR          write crates/pith-ai/data and src/catalogue/providers.rs
     tools/catalogue.py DATA_DIR --check  fail if they differ from what DATA_DIR gives
 
-DATA_DIR holds providers.json and models/<provider>.json. Python's standard library is enough.
+DATA_DIR holds <provider>.json, as the directory dist/providers/data of the npm package
+@earendil-works/pi-ai does: {api: {"chat:<id>": model}}. tools/providers.json says which providers there
+are, what holds their keys, and their default models. Python's standard library is enough.
 
 Each table is one JSON file per provider. What models of a provider have in common (API, address,
 thinking levels, compat, limits) is a numbered profile; a model is one line:
@@ -21,12 +23,28 @@ import struct
 import sys
 
 CRATE = pathlib.Path(__file__).resolve().parent.parent / "crates" / "pith-ai"
+INDEX = pathlib.Path(__file__).resolve().parent / "providers.json"
+# What is not about the model, or about a gateway that is not supported.
+LEFT_OUT = {"type", "enabled", "free", "lab", "providers"}
 ROW = {"id", "name", "provider", "cost", "contextWindow", "maxTokens"}
 PRICES = ["input", "output", "cacheRead", "cacheWrite"]
 
 
 def compact(value):
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def load(path):
+    """The chat models of a provider. A price below zero is none that is known."""
+    models = {}
+    for group in json.loads(path.read_text()).values():
+        for model in group.values():
+            if model["type"] == "chat":
+                models[model["id"]] = {key: value for key, value in model.items() if key not in LEFT_OUT}
+    for model in models.values():
+        for prices in [model["cost"], *model["cost"].get("tiers", [])]:
+            prices.update({price: max(prices[price], 0) for price in PRICES})
+    return list(models.values())
 
 
 def table(models):
@@ -92,7 +110,7 @@ def rust_list(values):
 def rust(index, checksums):
     """The Rust table of providers."""
     lines = [
-        "//! The built-in providers. Written by `tools/catalogue.py`; change its source data instead.",
+        "//! The built-in providers. Written by `tools/catalogue.py`; change `tools/providers.json` instead.",
         "",
         "use super::BuiltIn;",
         "",
@@ -128,11 +146,11 @@ def main():
     if len(arguments) != 1:
         sys.exit(__doc__)
     source = pathlib.Path(arguments[0])
-    index = json.loads((source / "providers.json").read_text())
+    index = json.loads(INDEX.read_text())
     files, checksums = {}, {}
     for provider in index["providers"]:
         name = provider["id"]
-        models = json.loads((source / "models" / f"{name}.json").read_text())
+        models = load(source / f"{name}.json")
         text = table(models)
         assert list(map(canonical, expand(name, text))) == list(map(canonical, models)), name
         files[CRATE / "data" / f"{name}.json"] = text

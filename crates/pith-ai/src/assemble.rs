@@ -135,11 +135,19 @@ impl MessageBuilder {
             usage.total_tokens = usage.input + usage.output + usage.cache_read + usage.cache_write;
         }
         self.has_usage |= usage.total_tokens > 0;
-        usage.cost = self.model.price(&usage);
+        usage.cost = self.stand_in().as_ref().unwrap_or(&self.model).price(&usage);
         if usage != self.message.usage {
             self.message.usage = usage;
             self.meta_changed();
         }
+    }
+
+    /// Returns the model that answered for the one that was asked, where its entry has the prices of that one.
+    fn stand_in(&self) -> Option<Model> {
+        let id = self.message.response_model.as_deref()?;
+        let known = self.model.compat.as_ref()?.get("allowedFallbackModels")?.as_array()?;
+        let cost = known.iter().find(|known| known["model"] == id)?.get("cost")?;
+        Some(Model { cost: serde_json::from_value(cost.clone()).ok()?, ..(*self.model).clone() })
     }
 
     /// Multiplies the cost, for service tiers that are not priced in the catalogue.
@@ -148,6 +156,13 @@ impl MessageBuilder {
         for part in [&mut cost.input, &mut cost.output, &mut cost.cache_read, &mut cost.cache_write, &mut cost.total] {
             *part *= factor;
         }
+        self.meta_changed();
+    }
+
+    /// Sets what the provider has billed for the answer, which counts more than what the catalogue says.
+    pub fn set_billed(&mut self, total: f64) {
+        let cost = &mut self.message.usage.cost;
+        (cost.total, cost.total_from_provider) = (total, Some(true));
         self.meta_changed();
     }
 

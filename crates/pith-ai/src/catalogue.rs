@@ -1,4 +1,4 @@
-//! The models pith knows without being told: 41 providers and their models.
+//! The models pith knows without being told: 42 providers and their models.
 //!
 //! The tables are text inside the program, one per provider. Nothing is parsed
 //! until a provider's models are asked for, and then only that provider's.
@@ -185,13 +185,13 @@ mod tests {
     fn counts() {
         let all: Vec<Listed> = providers().iter().flat_map(BuiltIn::models).collect();
         let count = |test: fn(&Model) -> bool| all.iter().filter(|listed| test(&listed.model)).count();
-        assert_eq!(providers().len(), 41);
-        assert_eq!(all.len(), 1495);
-        assert_eq!(count(|model| !model.cost.tiers.is_empty()), 45);
-        assert_eq!(count(|model| model.reasoning), 1232);
-        assert_eq!(count(Model::sees_images), 1015);
-        assert_eq!(count(|model| model.api == "openai-completions"), 705);
-        assert_eq!(all.iter().filter(|listed| !listed.headers.is_empty()).count(), 51);
+        assert_eq!(providers().len(), 42);
+        assert_eq!(all.len(), 1643);
+        assert_eq!(count(|model| !model.cost.tiers.is_empty()), 277);
+        assert_eq!(count(|model| model.reasoning), 1403);
+        assert_eq!(count(Model::sees_images), 1216);
+        assert_eq!(count(|model| model.api == "openai-completions"), 728);
+        assert_eq!(all.iter().filter(|listed| !listed.headers.is_empty()).count(), 47);
     }
 
     #[test]
@@ -202,6 +202,32 @@ mod tests {
             assert!(provider.models().iter().any(|listed| listed.model.id == provider.default_model), "{id}");
         }
         assert!(provider("nope").is_none());
+    }
+
+    #[test]
+    fn no_price_is_below_zero() {
+        for listed in providers().iter().flat_map(BuiltIn::models) {
+            let ModelCost { input, output, cache_read, cache_write, tiers } = listed.model.cost;
+            let tiers = tiers.iter().flat_map(|tier| [tier.input, tier.output, tier.cache_read, tier.cache_write]);
+            let prices = [input, output, cache_read, cache_write].into_iter().chain(tiers);
+            prices.for_each(|price| assert!(price >= 0.0, "{}", listed.model.id));
+        }
+    }
+
+    #[test]
+    fn models_are_where_their_servers_are() {
+        let all: Vec<Model> = providers().iter().flat_map(BuiltIn::models).map(|listed| listed.model).collect();
+        let find = |provider: &str, id: &str| {
+            let is_meant = |model: &&Model| model.provider == provider && model.id == id;
+            all.iter().find(is_meant).unwrap_or_else(|| panic!("{provider}/{id}"))
+        };
+        for model in all.iter().filter(|model| model.provider.starts_with("opencode")) {
+            assert!(model.base_url.starts_with("https://opencode.ai/inference/"), "{}", model.base_url);
+        }
+        let kimi = find("kimi-coding", "kimi-for-coding");
+        assert_eq!((&*kimi.api, &*kimi.base_url), ("openai-completions", "https://api.kimi.com/coding/v1"));
+        assert_eq!(find("anthropic", "claude-sonnet-4-5").context_window, 200_000);
+        find("google", "gemini-4-argon");
     }
 
     #[test]

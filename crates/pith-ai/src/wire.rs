@@ -164,6 +164,8 @@ pub(crate) fn arguments_text(arguments: &serde_json::Map<String, Value>) -> Stri
 }
 
 #[cfg(test)]
+mod cost_tests;
+#[cfg(test)]
 mod odd_stream_tests;
 #[cfg(test)]
 mod stream_error_tests;

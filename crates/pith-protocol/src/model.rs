@@ -223,7 +223,7 @@ impl Model {
             output: output * usage.output as f64 / 1e6,
             cache_read: read * usage.cache_read as f64 / 1e6,
             cache_write: (write * (usage.cache_write - long) as f64 + 2.0 * input * long as f64) / 1e6,
-            total: 0.0,
+            ..Cost::default()
         };
         cost.total = cost.input + cost.output + cost.cache_read + cost.cache_write;
         cost

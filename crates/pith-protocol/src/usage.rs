@@ -39,6 +39,9 @@ pub struct Cost {
     pub cache_read: f64,
     pub cache_write: f64,
     pub total: f64,
+    /// Whether the total is what the provider has billed. Otherwise it follows from the prices of the catalogue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_from_provider: Option<bool>,
 }
 
 impl Usage {

@@ -527,14 +527,18 @@ class ContextUsage(TypedDict):
     percent: Union[float, None]
 
 
-class Cost(TypedDict):
-    """US dollars."""
-
+class _Cost(TypedDict):
     input: float
     output: float
     cacheRead: float
     cacheWrite: float
     total: float
+
+
+class Cost(_Cost, total=False):
+    """US dollars."""
+
+    totalFromProvider: bool
 
 
 class _CustomEntry(TypedDict):

@@ -6,11 +6,13 @@ use super::provider::Provider;
 use super::{Registry, Tables};
 use crate::wire;
 
+const AZURE: &str = "Azure OpenAI: resource addresses and deployment names";
+
 /// APIs of catalogue models that need more than a key.
 const UNSUPPORTED: [(&str, &str); 5] = [
     ("bedrock-converse-stream", "Amazon Bedrock: AWS request signing and its binary event stream"),
     ("google-vertex", "Google Vertex AI: Google Cloud credentials and regional addresses"),
-    ("azure-openai-responses", "Azure OpenAI: resource addresses and deployment names"),
+    ("azure-openai-responses", AZURE),
     ("openai-codex-responses", "the ChatGPT subscription login"),
     ("pi-messages", "the Radius gateway of another agent"),
 ];
@@ -31,18 +33,21 @@ fn missing(tables: &Tables, provider: Option<&Provider>, model: &Model) -> Optio
     if service.is_some_and(|service| service.answers.covers(api)) {
         return None;
     }
+    let lacks = |what: &str| Some(format!("Model {} cannot be used: pith does not support {what}", name()));
+    if model.provider == "azure" && model.base_url.is_empty() {
+        return lacks(AZURE);
+    }
     if wire::for_api(api).is_none() && !tables.apis.iter().any(|known| known == api) {
         let known = UNSUPPORTED.iter().find(|(name, _)| *name == api);
-        return Some(match known {
-            Some((_, what)) => format!("Model {} cannot be used: pith does not support {what}", name()),
-            None => format!("No API provider registered for api: {api}"),
-        });
+        return match known {
+            Some((_, what)) => lacks(what),
+            None => Some(format!("No API provider registered for api: {api}")),
+        };
     }
     // Its models speak ordinary APIs, but the address and the token come from a login.
     let has_own_key = provider.is_some_and(|provider| provider.configs().any(|config| config.api_key.is_some()))
         || service.is_some_and(|service| service.logs_in);
-    (model.provider == "github-copilot" && !has_own_key)
-        .then(|| format!("Model {} cannot be used: pith does not support the GitHub Copilot login", name()))
+    if model.provider == "github-copilot" && !has_own_key { lacks("the GitHub Copilot login") } else { None }
 }
 
 impl Registry {

@@ -237,6 +237,38 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
+/// What a bill says an answer has cost, among the counts of its tokens. Other servers have other things there.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Bill {
+    cost: Value,
+    is_byok: Value,
+    cost_details: Value,
+}
+
+impl Bill {
+    /// Returns the sum, where the server of the model is known to say it. Who brings a key pays the aggregator and,
+    /// beside it, the provider.
+    pub fn total(&self, model: &Model) -> Option<f64> {
+        let amount = |value: &Value| value.as_f64().filter(|amount| amount.is_finite() && *amount >= 0.0);
+        let cost = amount(&self.cost).filter(|_| is_openrouter(model))?;
+        let part = |name: &str| self.cost_details.get(name);
+        match self.is_byok {
+            Value::Bool(false) => Some(cost),
+            Value::Bool(true) => Some(
+                cost + match part("upstream_inference_cost")? {
+                    Value::Null => {
+                        amount(part("upstream_inference_prompt_cost")?)?
+                            + amount(part("upstream_inference_completions_cost")?)?
+                    }
+                    upstream => amount(upstream)?,
+                },
+            ),
+            _ => None,
+        }
+    }
+}
+
 /// The first element of a list; the others are read over.
 pub struct First<T>(pub Option<T>);
 

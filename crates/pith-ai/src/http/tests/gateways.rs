@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use pith_agent::ModelClient;
 use pith_protocol::{AssistantMessage, ErrorKind, LlmCall, Model, StopReason};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::server::{Act, Server, ask, end, event_stream, failure, providers, question, serve, whole};
 use crate::client::{ClientOptions, Providers};
-use crate::testing::fixture;
+use crate::testing::{fixture, read_tool};
 
 async fn answer(providers: &Providers, call: LlmCall) -> AssistantMessage {
     end(providers.stream(call, CancellationToken::new())).await
@@ -78,4 +79,28 @@ async fn a_new_connection_that_dies_is_a_fault() {
     let server = serve(|_, _| vec![Act::Close]).await;
     let message = answer(&providers(ClientOptions::default()), question(&server, "anthropic-messages")).await;
     assert_eq!((failure(&message).0, server.n_requests()), (ErrorKind::Network, 1));
+}
+
+#[tokio::test]
+async fn tools_that_are_too_strict_together_are_refused_once() {
+    let server = serve(|_, body| {
+        let text = "tools: Too many strict tools (21). The maximum number of strict tools supported is 20.";
+        let error = json!({"type": "error", "error": {"type": "invalid_request_error", "message": text}});
+        let is_strict = body["tools"].to_string().contains("\"strict\":true");
+        if is_strict { whole("400 Bad", "", &error.to_string()) } else { event_stream(&fixture("anthropic.sse")) }
+    })
+    .await;
+    let providers = providers(ClientOptions::default());
+    let mut call = question(&server, "anthropic-messages");
+    let compat = json!({"supportsStrictTools": true});
+    call.model = Arc::new(Model { compat: compat.as_object().cloned(), ..(*call.model).clone() });
+    call.tools = Arc::from([read_tool()]);
+    for n_requests in [2, 3] {
+        let message = answer(&providers, call.clone()).await;
+        assert_eq!((message.stop_reason, server.n_requests()), (StopReason::ToolUse, n_requests));
+    }
+    // Another model of the server is asked as ever.
+    call.model = Arc::new(Model { id: "other".into(), ..(*call.model).clone() });
+    answer(&providers, call).await;
+    assert_eq!(server.n_requests(), 5);
 }

@@ -8,7 +8,7 @@ use super::*;
 fn an_environment_key_makes_a_provider_available() {
     let registry = Setup::new().variable("ANTHROPIC_API_KEY", "sk-ant-12345").registry();
     let available = registry.available();
-    assert_eq!(available.len(), 15);
+    assert_eq!(available.len(), 18);
     assert!(available.iter().all(|model| model.provider == "anthropic"));
     let credentials = resolve(&registry, "anthropic", "claude-opus-5").expect("credentials");
     assert_eq!((credentials.api_key.as_deref(), credentials.bearer), (Some("sk-ant-12345"), false));
@@ -67,7 +67,7 @@ fn a_login_is_used_while_it_lasts() {
     let registry = setup.registry();
     let credentials = resolve(&registry, "anthropic", "claude-opus-5").expect("credentials");
     assert_eq!((credentials.api_key.as_deref(), credentials.bearer), (Some("access-token"), true));
-    assert_eq!(registry.available().len(), 15);
+    assert_eq!(registry.available().len(), 18);
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn stored_credentials_are_picked_up_while_running() {
     let registry = setup.registry();
     assert!(registry.available().is_empty());
     let setup = setup.auth(json!({"openai": {"type": "api_key", "key": "k"}}));
-    assert_eq!(registry.available().len(), 41);
+    assert_eq!(registry.available().len(), 44);
     let _setup = setup.auth(json!({}));
     assert!(registry.available().is_empty());
 }

@@ -6,7 +6,7 @@ use crate::credentials::CredentialSource;
 #[test]
 fn without_keys_everything_is_known_and_nothing_available() {
     let registry = Setup::new().registry();
-    assert_eq!(registry.models().len(), 1495);
+    assert_eq!(registry.models().len(), 1643);
     assert!(registry.available().is_empty());
     assert_eq!(registry.diagnostics(), []);
     assert_eq!(registry.find("anthropic", "claude-opus-5").expect("model").provider, "anthropic");
@@ -26,7 +26,7 @@ fn models_out_of_scope_are_known_but_refused_with_the_reason() {
         assert_eq!(resolve(&registry, provider, &model.id), Err(expected));
     };
     check("AWS_PROFILE", "amazon-bedrock", "Amazon Bedrock: AWS request signing and its binary event stream");
-    check("AZURE_OPENAI_API_KEY", "azure-openai-responses", "Azure OpenAI: resource addresses and deployment names");
+    check("AZURE_OPENAI_API_KEY", "azure", "Azure OpenAI: resource addresses and deployment names");
     check("GOOGLE_CLOUD_API_KEY", "google-vertex", "Google Vertex AI: Google Cloud credentials and regional addresses");
     check("COPILOT_GITHUB_TOKEN", "github-copilot", "the GitHub Copilot login");
     check("RADIUS_API_KEY", "radius", "the Radius gateway of another agent");
@@ -48,10 +48,22 @@ fn a_server_knows_its_window_better_than_an_entry() {
 fn mistral_speaks_completions() {
     let registry = Setup::new().variable("MISTRAL_API_KEY", "k").registry();
     let available = registry.available();
-    assert_eq!(available.len(), 33);
+    assert_eq!(available.len(), 34);
     let model = &available[0];
     assert_eq!((model.api.as_str(), model.base_url.as_str()), ("openai-completions", "https://api.mistral.ai/v1"));
     assert_eq!(model.compat.as_ref().expect("compat")["supportsDeveloperRole"], false);
+}
+
+#[test]
+fn mistral_is_told_not_to_think() {
+    let registry = Setup::new().variable("MISTRAL_API_KEY", "k").registry();
+    let model = registry.find("mistral", "mistral-medium-latest").expect("model");
+    let effort = |level| {
+        let mut call = crate::testing::call((*model).clone(), vec![crate::testing::user("hi")]);
+        call.thinking = level;
+        crate::testing::request(&crate::wire::completions::Completions, &call).2["reasoning_effort"].clone()
+    };
+    assert_eq!((effort(ThinkingLevel::Off), effort(ThinkingLevel::High)), (json!("none"), json!("high")));
 }
 
 #[test]
@@ -72,7 +84,7 @@ fn custom_models_get_defaults() {
     };
     assert_eq!(*model, expected);
     assert_eq!(ids(&registry.available()), ["p/m"]);
-    assert_eq!(registry.models().len(), 1496);
+    assert_eq!(registry.models().len(), 1644);
 }
 
 #[test]
@@ -111,7 +123,7 @@ fn api_and_address_come_from_siblings() {
     let registry = Setup::new()
         .models(json!({"opencode": {"models": [{"id": "x", "api": "anthropic-messages"}, {"id": "y"}]}}))
         .registry();
-    assert_eq!(registry.find("opencode", "x").expect("x").base_url, "https://opencode.ai/zen");
+    assert_eq!(registry.find("opencode", "x").expect("x").base_url, "https://opencode.ai/inference/anthropic");
     let first = &registry.models_of("opencode")[0];
     let any = registry.find("opencode", "y").expect("y");
     assert_eq!((&any.api, &any.base_url), (&first.api, &first.base_url));
@@ -135,12 +147,12 @@ fn compat_merges_shallowly_except_for_routing() {
 #[test]
 fn broken_files_leave_the_catalogue() {
     let registry = Setup::new().file("models.json", "{ nope").registry();
-    assert_eq!(registry.models().len(), 1495);
+    assert_eq!(registry.models().len(), 1643);
     assert!(registry.models_error().expect("error").starts_with("Failed to parse models.json: "));
     let setup = Setup::new().models(json!({"openai": {"name": "nothing else"}, "p": custom(json!({}))["p"]}));
     let registry = setup.registry();
     assert!(registry.models_error().expect("error").starts_with("Provider \"openai\": "));
-    assert_eq!(registry.models().len(), 1496);
+    assert_eq!(registry.models().len(), 1644);
 }
 
 #[test]
@@ -196,7 +208,7 @@ fn a_provider_by_name_only_never_appears() {
     registry.register(scripted, Visibility::ByNameOnly);
     registry.support_api("scripted");
     assert!(registry.available().is_empty());
-    assert_eq!(registry.models().len(), 1495);
+    assert_eq!(registry.models().len(), 1643);
     assert!(registry.provider_named("Scripted").is_none());
     assert_eq!(registry.provider_named("scripted").as_deref(), Some("scripted"));
     assert!(registry.select("scripted", "tour").is_ok());

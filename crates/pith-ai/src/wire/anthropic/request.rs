@@ -111,7 +111,9 @@ fn betas(call: &LlmCall, thinking: &Thinking) -> Vec<&'static str> {
 
 fn fallbacks(model: &Model) -> Option<Value> {
     let models = compat(model, "allowedFallbackModels")?.as_array().filter(|models| !models.is_empty())?;
-    Some(models.iter().map(|model| json!({"model": model})).collect())
+    // Catalogues also say where the model is and what it costs.
+    let id = |model: &'_ Value| model.get("model").unwrap_or(model).clone();
+    Some(models.iter().map(|model| json!({"model": id(model)})).collect())
 }
 
 fn cache_control(call: &LlmCall, refused: &Refused) -> Option<CacheControl> {

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::assemble::MessageBuilder;
 use crate::failure::Fault;
 use crate::sse::SseEvent;
-use crate::wire::common::{Count, Text};
+use crate::wire::common::{Bill, Count, Text};
 use crate::wire::stop_reason::finish_unknown;
 use crate::wire::{Decoder, MAX_ERROR_CHARS, cut, parse};
 
@@ -95,6 +95,8 @@ struct Counts {
     cache_creation_input_tokens: Count,
     cache_creation: Option<CacheCreation>,
     output_tokens_details: Option<OutputDetails>,
+    #[serde(flatten)]
+    bill: Bill,
 }
 
 #[derive(Default, Deserialize)]
@@ -221,6 +223,9 @@ impl Stream {
             self.usage.reasoning = Some(thinking);
         }
         message.set_usage(Usage { total_tokens: 0, ..self.usage.clone() });
+        if let Some(total) = counts.bill.total(message.model()) {
+            message.set_billed(total);
+        }
     }
 
     fn block_start(&mut self, index: Option<u64>, start: Option<BlockStart<'_>>, message: &mut MessageBuilder) {

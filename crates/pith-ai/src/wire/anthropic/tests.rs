@@ -290,6 +290,9 @@ fn tools_follow_the_compat_keys() {
     assert_eq!((&strict["strict"], &strict["input_schema"]["additionalProperties"]), (&json!(true), &json!(false)));
     assert_eq!(strict["input_schema"]["required"], json!(["path", "offset", "limit"]));
     assert_eq!(beta.as_deref(), Some("server-side-fallback-2026-07-01"));
+    let known = json!({"allowedFallbackModels":["a",{"provider":"anthropic","model":"b","cost":{"input":1}}]});
+    let sent = request(&Anthropic, &call(with_compat(known), vec![user("hi")])).2;
+    assert_eq!(sent["fallbacks"], json!([{"model":"a"},{"model":"b"}]));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::wire::common::{Count, First, Text};
+use crate::wire::common::{Bill, Count, First, Text};
 
 #[derive(Deserialize)]
 pub(super) struct Chunk<'a> {
@@ -71,7 +71,7 @@ pub(super) struct Function<'a> {
     pub arguments: Arguments<'a>,
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Counts {
     pub prompt_tokens: Count,
@@ -80,6 +80,8 @@ pub(super) struct Counts {
     pub completion_tokens_details: Option<CompletionDetails>,
     pub prompt_cache_hit_tokens: Count,
     pub cached_tokens: Count,
+    #[serde(flatten)]
+    pub bill: Bill,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]

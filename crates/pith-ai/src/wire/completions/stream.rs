@@ -110,7 +110,7 @@ impl Stream {
         message.set_response_model(chunk.model.as_ref().map_or("", Text::as_str));
         message.begin();
         if let Some(counts) = chunk.usage {
-            message.set_usage(usage(&counts));
+            count(&counts, message);
         }
         if let Some(choice) = chunk.choices.0 {
             self.choice(choice, message);
@@ -119,7 +119,7 @@ impl Stream {
 
     fn choice(&mut self, choice: Choice<'_>, message: &mut MessageBuilder) {
         if let Some(counts) = choice.usage {
-            message.set_usage(usage(&counts));
+            count(&counts, message);
         }
         if let Some(delta) = choice.delta {
             self.delta(delta, message);
@@ -144,6 +144,10 @@ impl Stream {
         for details in delta.reasoning_details.into_iter().flatten() {
             self.add_details(details);
         }
+        // What was thought comes before what is said, also where it cannot be read.
+        if !self.details.is_empty() && self.open.is_none() && self.calls.is_empty() && self.thinking.is_none() {
+            self.block(Kind::Thinking, message);
+        }
         match delta.content {
             Content::Text(text) => self.push(Kind::Text, text, None, message),
             Content::Parts(parts) => {
@@ -166,23 +170,29 @@ impl Stream {
         let place = match self.open {
             Some((open, place)) if open == kind => place,
             _ => {
-                self.close_block(message);
-                self.close_whole_calls(message);
-                let place = match kind {
-                    Kind::Text => message.open_text(),
-                    Kind::Thinking => message.open_thinking(),
-                };
-                if kind == Kind::Thinking {
-                    self.thinking.get_or_insert(place);
-                    if let Some(field) = field {
-                        message.set_signature(place, field.to_owned());
-                    }
+                let place = self.block(kind, message);
+                if let Some(field) = field.filter(|_| kind == Kind::Thinking) {
+                    message.set_signature(place, field.to_owned());
                 }
-                self.open = Some((kind, place));
                 place
             }
         };
         message.push(place, text);
+    }
+
+    /// Opens a block.
+    fn block(&mut self, kind: Kind, message: &mut MessageBuilder) -> usize {
+        self.close_block(message);
+        self.close_whole_calls(message);
+        let place = match kind {
+            Kind::Text => message.open_text(),
+            Kind::Thinking => message.open_thinking(),
+        };
+        if kind == Kind::Thinking {
+            self.thinking.get_or_insert(place);
+        }
+        self.open = Some((kind, place));
+        place
     }
 
     fn close_block(&mut self, message: &mut MessageBuilder) {
@@ -355,6 +365,13 @@ fn reported(provider: &str, error: &str) -> Fault {
     let number = status.map(|number| number.to_string());
     let code = number.as_deref().or(value["code"].as_str()).or(value["type"].as_str());
     Fault::reported(provider, code, text)
+}
+
+fn count(counts: &Counts, message: &mut MessageBuilder) {
+    message.set_usage(usage(counts));
+    if let Some(total) = counts.bill.total(message.model()) {
+        message.set_billed(total);
+    }
 }
 
 fn usage(counts: &Counts) -> Usage {

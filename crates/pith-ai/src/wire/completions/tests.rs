@@ -226,6 +226,22 @@ fn reasoning_details_are_kept_for_the_next_request() {
 }
 
 #[test]
+fn what_was_thought_comes_first_even_if_it_is_encrypted() {
+    let encrypted = json!({"type":"reasoning.encrypted","data":"E"});
+    let lines = decoded(&[json!({"content":"hi","reasoning_details":[encrypted]}), json!({"content":" there"})]);
+    let expected = ["thinking_start 0", "thinking_end 0 ", "text_start 1", "text_delta 1 hi", "text_delta 1  there"];
+    assert_eq!(lines[..5], expected);
+    let call = json!([{"index":0,"id":"a","function":{"name":"ls","arguments":"{}"}}]);
+    let lines = decoded(&[json!({"tool_calls":call,"reasoning_details":[encrypted]})]);
+    assert_eq!(lines[..3], ["thinking_start 0", "thinking_end 0 ", "toolcall_start 1 a ls"]);
+    // What comes late takes no text apart.
+    let late = [json!({"content":"hi"}), json!({"reasoning_details":[encrypted]}), json!({"content":" there"})];
+    let lines = decoded(&late);
+    assert_eq!(lines[..4], ["text_start 0", "text_delta 0 hi", "text_delta 0  there", "text_end 0 hi there"]);
+    assert!(decoded(&[json!({"content":"hi","reasoning_details":[{"type":"unheard.of"}]})])[0].starts_with("text"));
+}
+
+#[test]
 fn stop_reasons_and_faults() {
     let end = |text: &str, model: &Model| show(&Completions, model, text).0.pop().expect("an end");
     assert_eq!(end(&stream(&[], "end"), &local()), "done Stop");

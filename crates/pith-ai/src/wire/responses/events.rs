@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::wire::common::{Count, Loose};
+use crate::wire::common::{Bill, Count, Loose};
 
 #[derive(Deserialize)]
 pub(super) struct Event<'a> {
@@ -85,6 +85,8 @@ pub(super) struct Counts {
     pub total_tokens: Count,
     pub input_tokens_details: Option<InputDetails>,
     pub output_tokens_details: Option<OutputDetails>,
+    #[serde(flatten)]
+    pub bill: Bill,
 }
 
 #[derive(Default, Deserialize)]

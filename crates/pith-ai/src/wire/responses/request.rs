@@ -161,7 +161,7 @@ fn add_affinity(headers: &mut Headers, call: &LlmCall) {
     let Some(id) = session_id(call) else { return };
     let names: &[&str] = match Affinity::of(&call.model) {
         Affinity::Router => &["x-session-id"],
-        Affinity::Session => &["session_id", "x-client-request-id"],
+        Affinity::Session => &["session-id", "x-client-request-id"],
         Affinity::NoSession => &["x-client-request-id"],
     };
     names.iter().for_each(|name| headers.set(name, id));

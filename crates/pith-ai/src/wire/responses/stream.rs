@@ -245,8 +245,12 @@ impl Stream {
             message.set_usage(usage(&counts));
             match response.service_tier.as_deref() {
                 Some("flex") => message.scale_cost(0.5),
-                Some("priority") => message.scale_cost(2.0),
+                Some("priority" | "fast") if message.model().id == "gpt-5.5" => message.scale_cost(2.5),
+                Some("priority" | "fast") => message.scale_cost(2.0),
                 Some(_) | None => {}
+            }
+            if let Some(total) = counts.bill.total(message.model()) {
+                message.set_billed(total);
             }
         }
         let status = response.status.unwrap_or_else(|| "completed".to_owned());

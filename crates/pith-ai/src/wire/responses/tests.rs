@@ -40,7 +40,7 @@ fn the_example_request() {
     call.session_id = Some(Arc::from(SESSION));
     let (url, headers, body) = request(&Responses, &call);
     assert_eq!(url, "http://127.0.0.1:9/v1/responses");
-    for (name, value) in [("authorization", "Bearer k-test"), ("session_id", SESSION), ("x-client-request-id", SESSION)]
+    for (name, value) in [("authorization", "Bearer k-test"), ("session-id", SESSION), ("x-client-request-id", SESSION)]
     {
         assert_eq!(headers.get(name), Some(value), "{name}");
     }
