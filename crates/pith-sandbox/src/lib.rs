@@ -7,9 +7,11 @@
 pub mod confine;
 pub mod domains;
 mod environment;
+mod git_files;
 pub mod home;
 #[cfg(target_os = "linux")]
 pub mod namespaces;
+pub mod own_reads;
 pub mod policy;
 mod protected;
 pub mod reading;
