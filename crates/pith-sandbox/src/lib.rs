@@ -7,6 +7,7 @@
 pub mod confine;
 pub mod domains;
 mod environment;
+mod git_files;
 pub mod home;
 #[cfg(target_os = "linux")]
 pub mod git;
@@ -15,6 +16,7 @@ mod guard;
 pub mod names;
 #[cfg(target_os = "linux")]
 pub mod namespaces;
+pub mod own_reads;
 mod place;
 pub mod policy;
 mod protected;
