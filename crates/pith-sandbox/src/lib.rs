@@ -7,10 +7,13 @@
 pub mod confine;
 pub mod domains;
 mod environment;
+mod git_files;
+pub mod home;
 #[cfg(target_os = "linux")]
 pub mod namespaces;
 pub mod policy;
 mod protected;
+pub mod reading;
 #[cfg(target_os = "linux")]
 mod record;
 pub mod settings;

@@ -6,11 +6,14 @@ use std::{fs, io};
 use globset::Glob;
 
 use crate::domains::Domains;
+use crate::git_files;
+use crate::home;
 use crate::protected;
+use crate::reading::{Reading, Said};
 use crate::settings::{Namespaces, NetworkMode, Profile, SandboxSettings};
 use crate::support::Support;
 
-/// Where credentials usually are, below the home directory.
+/// Where keys are below the home directory even if a session works beside them, or a list opens what is above.
 const SECRETS: [&str; 12] = [
     ".ssh",
     ".gnupg",
@@ -26,9 +29,19 @@ const SECRETS: [&str; 12] = [
     ".git-credentials",
 ];
 
-/// What pith keeps in the agent directory for itself.
-const OWN_SECRETS: [&str; 6] =
-    ["auth.json", "trust.json", "pith-permissions.json", "sessions", "pith-checkpoints", "mcp-auth.json"];
+/// What pith keeps in the agent directory for itself, and where its users keep keys.
+const OWN_SECRETS: [&str; 10] = [
+    "auth.json",
+    "trust.json",
+    "pith-permissions.json",
+    "sessions",
+    "pith-checkpoints",
+    "mcp-auth.json",
+    "models.json",
+    "models.yml",
+    "models.yaml",
+    "secrets.yml",
+];
 
 /// Caches of build tools, below the home directory.
 const CACHES: [&str; 11] = [
@@ -51,8 +64,8 @@ pub struct Policy {
     pub profile: Profile,
     /// Directories and files that can be written, links resolved. The session's own temporary directory is the last.
     pub writable: Vec<PathBuf>,
-    /// What cannot be read, links resolved.
-    pub unreadable: Vec<PathBuf>,
+    /// What can be read.
+    pub reading: Reading,
     /// What cannot be changed though it is below a writable root.
     pub protected: Vec<PathBuf>,
     pub network: NetworkRule,
@@ -104,18 +117,14 @@ impl Policy {
                 .to_owned());
         }
         let mut writable: Vec<PathBuf> = Policy::roots(settings, places).into_iter().map(|(_, real)| real).collect();
-        let mut unreadable = places.all("sandbox.filesystem.denyRead", &settings.filesystem.deny_read)?;
-        if profile != Profile::Custom {
-            unreadable.extend(places.in_home(&SECRETS));
-            unreadable.extend(OWN_SECRETS.iter().map(|name| real(&places.agent_dir.join(name))));
-        }
-        unreadable.retain(|path| path.exists());
+        let closed = places.all("sandbox.filesystem.denyRead", &settings.filesystem.deny_read)?;
         let mut protected = protected::below(&writable, places, settings.filesystem.allow_git_config == Some(true));
         protected.extend(places.all("sandbox.filesystem.denyWrite", &settings.filesystem.deny_write)?);
-        // What cannot be read must not be replaced either.
-        protected.extend(unreadable.iter().filter(|path| writable.iter().any(|root| path.starts_with(root))).cloned());
         writable.push(real(&places.temp));
-        for list in [&mut writable, &mut unreadable, &mut protected] {
+        let reading = Reading::new(places.said(settings, closed, &writable));
+        // What cannot be read must not be replaced either.
+        protected.extend(reading.closed_below(&writable));
+        for list in [&mut writable, &mut protected] {
             remove_repeated(list);
         }
         let network = NetworkRule {
@@ -125,7 +134,7 @@ impl Policy {
             local: namespaces && settings.network.allow_local_binding == Some(true),
         };
         let domains = settings.domains()?;
-        Ok(Some(Policy { profile, writable, unreadable, protected, network, domains, namespaces }))
+        Ok(Some(Policy { profile, writable, reading, protected, network, domains, namespaces }))
     }
 
     /// Decides whether commands run in namespaces of their own. The error says what cannot be had without.
@@ -184,6 +193,18 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// What is said of a home after [`Policy::summary`], to those who were refused something there.
+    pub fn home_summary(&self, home: &Path) -> String {
+        let unlisted = if self.namespaces { "" } else { ", and commands cannot list it or what it lies in" };
+        let home = home.display();
+        format!(
+            " In {home} names that begin with a dot are closed but for what tools need{unlisted}; \
+             sandbox.filesystem.allowRead in the user settings opens more."
+        )
+    }
+}
+
 impl Places {
     /// Resolves the paths of a list that denies something. What cannot be resolved would not be denied, so it is an
     /// error.
@@ -193,6 +214,39 @@ impl Places {
             all.extend(self.expand(entry).map_err(|why| format!("{key}: {entry:?}: {why}"))?);
         }
         Ok(all)
+    }
+
+    /// What is said about reading: by the user, and as is usual.
+    fn said(&self, settings: &SandboxSettings, closed: Vec<PathBuf>, writable: &[PathBuf]) -> Said {
+        let told = self.home.as_deref().map(real).filter(|home| home.is_dir() || !home.exists());
+        let homes = home::homes(told.clone());
+        let agent_dir = real(&self.agent_dir);
+        let is_written = |path: &&PathBuf| writable.iter().any(|root| path.starts_with(root));
+        let awaited = closed.iter().filter(is_written).cloned().collect();
+        let by_user: Vec<PathBuf> = settings.filesystem.allow_read.iter().map(|entry| self.absolute(entry)).collect();
+        let mut usual: Vec<PathBuf> = Policy::roots(settings, self).into_iter().map(|(written, _)| written).collect();
+        usual.push(self.cwd.clone());
+        usual.extend(told);
+        usual.extend(protected::git_dir_of_worktree(&self.cwd));
+        usual.extend(home::programs(&homes));
+        let rows = |home: &PathBuf| home::OPENED_IN_HOME.iter().map(|row| home.join(row.path)).collect::<Vec<_>>();
+        usual.extend(homes.iter().flat_map(rows));
+        usual.extend(homes.iter().flat_map(|home| git_files::named_in(home)));
+        usual.extend(home::OPENED_IN_AGENT_DIR.iter().map(|name| agent_dir.join(name)));
+        let written = by_user.iter().chain(&usual).chain(writable).map(|path| self.in_real_home(path)).collect();
+        let opened = by_user.iter().map(|path| real(path)).collect();
+        let usually_opened = writable.iter().cloned().chain(usual.iter().map(|path| real(path))).collect();
+        let own = OWN_SECRETS.iter().map(|name| real(&agent_dir.join(name)));
+        let elsewhere = home::CLOSED_ELSEWHERE.iter().map(|path| real(Path::new(path)));
+        let known = homes.iter().flat_map(|home| SECRETS.iter().map(|name| real(&home.join(name))));
+        let usually_closed = own.chain(elsewhere).chain(known).chain([agent_dir.clone()]).collect();
+        Said { closed, opened, usually_closed, usually_opened, homes, awaited, written }
+    }
+
+    /// Calls a path in the home by the home's real name.
+    fn in_real_home(&self, path: &Path) -> PathBuf {
+        let below = self.home.as_ref().and_then(|home| Some((real(home), path.strip_prefix(home).ok()?)));
+        below.map_or_else(|| path.to_owned(), |(home, below)| home.join(below))
     }
 
     fn in_home<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = PathBuf> + 'a {
@@ -285,7 +339,8 @@ mod tests {
             fs::write(root.join("work").join(name), "").unwrap();
         }
         let denied = |entry: &str| {
-            let mut names = resolve(&root, &json!({"denyRead": [entry]})).unwrap().unreadable;
+            let policy = resolve(&root, &json!({"denyRead": [entry]})).unwrap();
+            let mut names = policy.reading.closed_below(&[root.join("work")]);
             names.sort();
             names
                 .iter()

@@ -78,6 +78,19 @@ fn git_dir(root: &Path) -> PathBuf {
     pointed.unwrap_or(dot_git)
 }
 
+/// The repository that a linked worktree belongs to, if it says so too: whoever can write the worktree's `.git` could
+/// name anything there.
+pub(crate) fn git_dir_of_worktree(root: &Path) -> Option<PathBuf> {
+    let root = root.ancestors().find(|directory| directory.join(".git").exists())?;
+    let text = fs::read_to_string(Some(root.join(".git")).filter(|path| path.is_file())?).ok()?;
+    let git = root.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+    let back = fs::read_to_string(git.join("gitdir")).ok()?;
+    let leads_back = git.join(back.trim()).canonicalize().ok()? == root.join(".git").canonicalize().ok()?;
+    let common = fs::read_to_string(git.join("commondir")).ok().filter(|_| leads_back)?;
+    let common = git.join(common.trim()).canonicalize().ok()?;
+    git.parent().is_some_and(|worktrees| *worktrees == common.join("worktrees")).then_some(common)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

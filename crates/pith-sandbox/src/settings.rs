@@ -35,6 +35,8 @@ pub struct Filesystem {
     pub allow_write: Vec<String>,
     pub deny_write: Vec<String>,
     pub deny_read: Vec<String>,
+    /// What can be read although it is usually closed.
+    pub allow_read: Vec<String>,
     pub allow_git_config: Option<bool>,
 }
 
@@ -117,6 +119,7 @@ impl SandboxSettings {
         self.env.drop.extend(project.env.drop);
         let loosening = [
             ("sandbox.filesystem.allowWrite", !project.filesystem.allow_write.is_empty()),
+            ("sandbox.filesystem.allowRead", !project.filesystem.allow_read.is_empty()),
             ("sandbox.filesystem.allowGitConfig", project.filesystem.allow_git_config == Some(true)),
             ("sandbox.network.allowedDomains", !project.network.allowed_domains.is_empty()),
             ("sandbox.network.allowUnixSockets", !project.network.allow_unix_sockets.is_empty()),
@@ -192,7 +195,7 @@ mod tests {
         let mut user = read(json!({"profile": "workspace-write", "network": {"mode": "on"}}));
         let project = read(json!({
             "profile": "off", "require": "best-effort", "caches": true,
-            "filesystem": {"allowWrite": ["/"], "denyRead": ["secret"], "denyWrite": ["Makefile"]},
+            "filesystem": {"allowWrite": ["/"], "allowRead": ["~/.aws"], "denyRead": ["secret"], "denyWrite": ["Makefile"]},
             "network": {"mode": "off", "allowedDomains": ["a.example.org"]}, "env": {"pass": ["X"], "drop": ["Y"]},
         }));
         let ignored = user.tighten(project);
@@ -206,6 +209,7 @@ mod tests {
             [
                 "sandbox.profile",
                 "sandbox.filesystem.allowWrite",
+                "sandbox.filesystem.allowRead",
                 "sandbox.network.allowedDomains",
                 "sandbox.env.pass",
                 "sandbox.require",

@@ -1,5 +1,5 @@
-//! Which files the file tools may use at all: those in some directories (`tools.root`), if that is set, and never those of
-//! pith's own process.
+//! Which files the file tools may use at all: those in some directories (`tools.root`), if that is set, those that a
+//! sandbox leaves open, and never those of pith's own process.
 //!
 //! The check resolves the real path, with every symbolic link followed, and is repeated on the opened file, so that the
 //! file that was checked is the one that is read or written. File tools run in pith's process, so `/proc/self` has its
@@ -59,9 +59,15 @@ impl Confinement {
         Ok(real)
     }
 
-    /// Whether a search leaves out an entry of a directory, given by its real path.
+    /// Whether lists and searches leave out an entry of a directory, given by its real path.
     pub fn leaves_out(&self, entry: &Path) -> bool {
-        is_of_pith(entry)
+        is_of_pith(entry) || self.is_closed(entry)
+    }
+
+    /// Whether neither a path nor anything below it can be read.
+    fn is_closed(&self, real: &Path) -> bool {
+        let reading = self.policy.as_ref().map(|policy| &policy.reading);
+        reading.is_some_and(|reading| !reading.is_open(real) && !reading.leads_to_open(real))
     }
 
     /// Refuses a directory that turned out to be outside or protected after it was opened as `path`.
@@ -85,6 +91,9 @@ impl Confinement {
     }
 
     fn check(&self, real: &Path, path: &Path, call: &str) -> Result<(), String> {
+        if let Some(policy) = self.policy.as_ref().filter(|_| self.is_closed(real)) {
+            return Err(denied::closed(call, path, policy.profile, policy.reading.is_closed_in_home(real)));
+        }
         match &self.roots {
             Some(roots) if !roots.iter().any(|root| real.starts_with(root)) => {
                 Err(format!("EACCES: outside the directories allowed by tools.root, {call} '{}'", path.display()))

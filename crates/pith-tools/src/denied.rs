@@ -34,6 +34,17 @@ pub(crate) fn explained(error: &str, profile: Profile) -> Option<String> {
     error.strip_prefix(REFUSED).map(|rest| format!("{NOT_ALLOWED}{profile}){rest}"))
 }
 
+/// The refusal to look at a closed path, and what opens it if the user may want that.
+pub(crate) fn closed(call: &str, path: &Path, profile: Profile, is_in_home: bool) -> String {
+    let opens = if is_in_home {
+        ". What begins with a dot in a home is closed but for what tools need; \
+         sandbox.filesystem.allowRead in the user settings opens more"
+    } else {
+        ""
+    };
+    format!("{NOT_ALLOWED}{profile}), {call} '{}'{opens}", path.display())
+}
+
 /// The refusal to change a protected path.
 pub(crate) fn protected(call: &str, path: &Path) -> String {
     format!("{PROTECTED}{call} '{}'", path.display())
@@ -127,6 +138,8 @@ mod tests {
         let file = explained("EACCES: permission denied, open '/a/it's'", Profile::ReadOnly).expect("a refusal");
         assert_eq!(file, "EACCES: not allowed by the sandbox (read-only), open '/a/it's'");
         check(file, SandboxDenial::File, "/a/it's");
+        let path = Path::new("/a/.netrc");
+        check(closed("open", path, Profile::ReadOnly, true), SandboxDenial::File, "/a/.netrc");
         check(protected("open", Path::new("/a/.envrc")), SandboxDenial::Protected, "/a/.envrc");
         check(changed(Path::new(".git/hooks/x")), SandboxDenial::Protected, ".git/hooks/x");
         let other = failed("ENOENT: no such file or directory, open '/a'".to_owned());

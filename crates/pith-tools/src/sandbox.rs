@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 use pith_agent::blocking::Panic;
 use pith_protocol::answers::SandboxState;
 use pith_sandbox::confine::{ConfineError, Restrictions, Step};
-use pith_sandbox::namespaces::Plan;
+use pith_sandbox::namespaces::{Plan, View};
 use pith_sandbox::settings::Env;
 use pith_sandbox::watch::{CommandWatch, Watch};
 use pith_sandbox::{NetworkMode, Policy, Profile, Require, Support, Worker};
@@ -88,12 +88,16 @@ struct Enforcement {
     restrictions: Arc<Restrictions>,
     /// For file tools.
     worker: Worker,
+    /// What commands in namespaces see of homes.
+    view: Arc<View>,
 }
 
 impl Enforcement {
     fn new(policy: &Policy) -> Result<Enforcement, ConfineError> {
         let restrictions = Arc::new(Restrictions::new(policy)?);
-        Ok(Enforcement { worker: Worker::start(Arc::clone(&restrictions))?, restrictions })
+        // Without namespaces nothing would be shown anywhere.
+        let view = if policy.namespaces { View::of(policy) } else { View::default() };
+        Ok(Enforcement { worker: Worker::start(Arc::clone(&restrictions))?, restrictions, view: Arc::new(view) })
     }
 }
 
@@ -180,8 +184,10 @@ impl Sandbox {
             "CONNECT tunnel failed",
             "Tunnel connection failed",
         ];
-        let stopped = SIGNS.iter().any(|sign| output.contains(sign));
-        self.policy().filter(|_| stopped).map(|policy| format!("[{}]", policy.summary()))
+        let policy = self.policy()?;
+        let home = policy.reading.refused_in(output).map(|home| policy.home_summary(home));
+        let stopped = home.is_some() || SIGNS.iter().any(|sign| output.contains(sign));
+        stopped.then(|| format!("[{}{}]", policy.summary(), home.unwrap_or_default()))
     }
 
     /// Runs the work of a file tool on a confined thread.
@@ -296,9 +302,9 @@ impl Enforced {
     /// What the next command is confined to. Its protected paths are guarded from now on.
     pub(crate) fn for_command(&self, jobs: &Arc<Jobs>) -> Result<CommandConfinement, String> {
         let not_run = |what: String| format!("The sandbox could not be set up ({what}). The command was not run.");
-        let namespaces = self.namespaces.as_ref().map(|namespaces| namespaces.for_command()).transpose();
+        let Enforcement { restrictions, view, .. } = self.current().map_err(|error| not_run(error.to_string()))?;
+        let namespaces = self.namespaces.as_ref().map(|namespaces| namespaces.for_command(&view)).transpose();
         let namespaces = namespaces.map_err(|why| not_run(format!("namespaces: {why}")))?;
-        let restrictions = self.current().map_err(|error| not_run(error.to_string()))?.restrictions;
         let watch = self.watch(jobs).and_then(|watch| watch.map(CommandWatch::new).transpose());
         let watch = watch.map_err(|error| not_run(format!("protected paths: {error}")))?;
         Ok(CommandConfinement { restrictions, watch, namespaces })

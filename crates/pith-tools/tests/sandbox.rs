@@ -121,7 +121,7 @@ fn what_is_denied_is_not_read() {
             for (name, text) in [("secret", "s"), ("key.pem", "k"), ("open", "o")] {
                 fs::write(root.join("work").join(name), text).unwrap();
             }
-            let settings = json!({"profile": "read-only", "filesystem": {"denyRead": ["secret", "*.pem"]}});
+            let settings = json!({"profile": "read-only", "filesystem": {"denyRead": ["secret", "later", "*.pem"]}});
             options.sandbox = Some(Arc::new(Sandbox::Enforced(enforced(&root, &settings))));
         });
         bench.ok("read", json!({"path": "open"})).await;
@@ -132,6 +132,23 @@ fn what_is_denied_is_not_read() {
         let found = bench.ok("grep", json!({"pattern": "."})).await;
         assert!(found.contains("open") && !found.contains("key.pem"), "{found}");
         bench.fails("write", json!({"path": "new", "content": "x"})).await;
+        bench.file("later", "l");
+        bench.fails("bash", json!({"command": "cat later"})).await;
+        bench.fails("read", json!({"path": "later"})).await;
+    });
+}
+
+#[test]
+fn what_is_denied_in_the_project_is_closed_once_it_is_there() {
+    if !has(Support::check_this_kernel()) {
+        return;
+    }
+    run(async {
+        let bench = confined(&json!({"profile": "workspace-write", "filesystem": {"denyRead": ["later"]}}));
+        bench.ok("bash", json!({"command": "echo x > new && cat new"})).await;
+        bench.file("later", "l");
+        bench.fails("bash", json!({"command": "cat later"})).await;
+        bench.fails("read", json!({"path": "later"})).await;
     });
 }
 

@@ -120,6 +120,7 @@ const KEYS: &[Key] = &[
     key("sandbox.filesystem.allowWrite", Kind::Texts),
     key("sandbox.filesystem.denyWrite", Kind::Texts),
     key("sandbox.filesystem.denyRead", Kind::Texts),
+    key("sandbox.filesystem.allowRead", Kind::Texts),
     key("sandbox.filesystem.allowGitConfig", Kind::Flag),
     key("sandbox.network.mode", Kind::Word(&SANDBOX_NETWORKS)),
     key("sandbox.network.allowedDomains", Kind::Texts),

@@ -1,13 +1,8 @@
 //! The files a policy grants, as Landlock rules.
-//!
-//! Rights of Landlock add up along a path, so nothing can be taken out of a granted directory. What must not be read is
-//! left out instead: its siblings are granted one by one, all the way down from the root. Devices are left out like
-//! that too, because root could read a disk, and with it every file, past their names.
 
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, RestrictionStatus,
@@ -16,8 +11,10 @@ use landlock::{
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 
+use super::readable::Readable;
 use super::{ConfineError, Step};
 use crate::policy::{NetworkRule, Policy};
+use crate::reading::Reading;
 use crate::settings::NetworkMode;
 
 /// The newest level whose rights pith knows how to grant.
@@ -42,9 +39,10 @@ const ALWAYS_WRITABLE: [&str; 10] = [
 /// The rules of a policy as the kernel has them, and what they were made from.
 #[derive(Debug)]
 pub(super) struct Rules {
-    ruleset: OwnedFd,
-    /// Directories whose entries were granted one by one. Entries that come later are not granted.
-    listed: Vec<(PathBuf, Option<Listing>)>,
+    for_commands: OwnedFd,
+    /// There if file tools, which know what they list, get other rights than commands.
+    for_file_tools: Option<OwnedFd>,
+    readable: Readable,
     /// What can be written. Rights belong to the directory that had the name, not to the name.
     writable: Vec<(PathBuf, Option<Identity>)>,
 }
@@ -53,34 +51,45 @@ pub(super) struct Rules {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity(u64, u64);
 
-/// A directory and when its entries last changed, in seconds and nanoseconds.
+/// Which directories can be listed that are not open as a whole. A right to list counts for all that is below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Listing(Identity, i64, i64);
+enum Lists {
+    /// All of them: something else covers what is closed in a home.
+    All,
+    /// Those that hold no home.
+    WithoutHomes,
+}
 
 impl Rules {
     /// Hands the rules of a policy to the kernel.
     pub fn new(policy: &Policy) -> Result<Rules, ConfineError> {
-        let Readable { granted, listed } = Readable::beside(&policy.unreadable);
+        let readable = Readable::of(&policy.reading);
         // Taken before the rules are made: what is replaced meanwhile makes them outdated.
         let writable = policy.writable.iter().map(|path| (path.clone(), identity(path))).collect();
-        let created = rules(policy, &granted).map_err(|error| ConfineError::new(Step::Landlock, &error))?;
-        let ruleset = Option::<OwnedFd>::from(created).ok_or_else(|| ConfineError {
-            step: Step::Landlock,
-            cause: io::Error::other("this kernel offers no Landlock"),
-        })?;
-        Ok(Rules { ruleset, listed, writable })
+        let make = |lists| {
+            let created = rules(policy, &readable, lists).map_err(|error| ConfineError::new(Step::Landlock, &error))?;
+            Option::<OwnedFd>::from(created).ok_or_else(|| ConfineError {
+                step: Step::Landlock,
+                cause: io::Error::other("this kernel offers no Landlock"),
+            })
+        };
+        let hides_by_mounts = policy.namespaces || policy.reading.homes().is_empty();
+        let for_commands = make(if hides_by_mounts { Lists::All } else { Lists::WithoutHomes })?;
+        let for_file_tools = if hides_by_mounts { None } else { Some(make(Lists::All)?) };
+        Ok(Rules { for_commands, for_file_tools, readable, writable })
     }
 
     /// Whether rules made now would be the same.
     pub fn are_current(&self) -> bool {
-        self.listed.iter().all(|(path, before)| listing(path) == *before)
-            && self.writable.iter().all(|(path, before)| identity(path) == *before)
+        self.readable.is_current() && self.writable.iter().all(|(path, before)| identity(path) == *before)
     }
-}
 
-impl AsFd for Rules {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.ruleset.as_fd()
+    pub fn for_commands(&self) -> BorrowedFd<'_> {
+        self.for_commands.as_fd()
+    }
+
+    pub fn for_file_tools(&self) -> BorrowedFd<'_> {
+        self.for_file_tools.as_ref().unwrap_or(&self.for_commands).as_fd()
     }
 }
 
@@ -114,7 +123,7 @@ pub(crate) fn probe() -> Result<RestrictionStatus, RulesetError> {
         .restrict_self()
 }
 
-fn rules(policy: &Policy, readable: &[PathBuf]) -> Result<RulesetCreated, RulesetError> {
+fn rules(policy: &Policy, readable: &Readable, lists: Lists) -> Result<RulesetCreated, RulesetError> {
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(LEVEL))?
@@ -126,8 +135,14 @@ fn rules(policy: &Policy, readable: &[PathBuf]) -> Result<RulesetCreated, Rulese
     let mut created = ruleset.create()?;
     let reading = AccessFs::from_read(LEVEL);
     let writing = AccessFs::from_write(LEVEL);
-    created = grant(created, open(Path::new("/")), AccessFs::ReadDir.into())?;
-    for path in readable {
+    let listed = match lists {
+        Lists::All => vec![Path::new("/")],
+        Lists::WithoutHomes => readable.listed.iter().map(PathBuf::as_path).chain([Path::new(DEVICES)]).collect(),
+    };
+    for path in listed {
+        created = grant(created, open(path), AccessFs::ReadDir.into())?;
+    }
+    for path in &readable.granted {
         created = grant(created, open(path), reading)?;
     }
     for path in ALWAYS_WRITABLE.iter().map(Path::new) {
@@ -138,7 +153,7 @@ fn rules(policy: &Policy, readable: &[PathBuf]) -> Result<RulesetCreated, Rulese
     for path in &policy.writable {
         // Whoever lists a device wants to use it; whoever lists the root does not mean disks.
         let device = if path.starts_with(DEVICES) { AccessFs::ReadFile | AccessFs::IoctlDev } else { BitFlags::EMPTY };
-        let all = if path == Path::new("/") { Readable::beside(&[]).granted } else { vec![path.clone()] };
+        let all = if path == Path::new("/") { Readable::of(&Reading::default()).granted } else { vec![path.clone()] };
         for path in all {
             created = grant(created, open(&path), writing | device)?;
         }
@@ -175,64 +190,6 @@ fn grant(
     created.add_rule(PathBeneath::new(descriptor, rights))
 }
 
-/// Everything that can be read: the siblings of what cannot, at each step from the root down to it.
-struct Readable {
-    granted: Vec<PathBuf>,
-    listed: Vec<(PathBuf, Option<Listing>)>,
-}
-
-impl Readable {
-    fn beside(unreadable: &[PathBuf]) -> Readable {
-        let (mut granted, mut listed) = (Vec::new(), Vec::new());
-        let mut open = vec![PathBuf::from("/")];
-        while let Some(directory) = open.pop() {
-            // Taken before the entries are: what comes while they are listed makes the list outdated.
-            let before = listing(&directory);
-            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
-                let path = entry.path();
-                // Rights belong to what a link leads to, and are decided there.
-                let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-                if is_link || path == Path::new(DEVICES) || unreadable.contains(&path) {
-                    continue;
-                }
-                if unreadable.iter().any(|denied| denied.starts_with(&path)) {
-                    open.push(path);
-                } else {
-                    granted.push(path);
-                }
-            }
-            listed.push((directory, before));
-        }
-        Readable { granted, listed }
-    }
-}
-
 fn identity(path: &Path) -> Option<Identity> {
     fstat(open(path)?).ok().map(|stat| Identity(stat.st_dev, stat.st_ino))
-}
-
-fn listing(directory: &Path) -> Option<Listing> {
-    let metadata = fs::metadata(directory).ok()?;
-    Some(Listing(Identity(metadata.dev(), metadata.ino()), metadata.mtime(), metadata.mtime_nsec()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn siblings_are_granted_and_links_are_not() {
-        let dir = tempfile::tempdir().unwrap();
-        let home = dir.path().canonicalize().unwrap();
-        fs::create_dir_all(home.join(".ssh")).unwrap();
-        fs::create_dir_all(home.join("work/deep")).unwrap();
-        fs::write(home.join("work/key.pem"), "").unwrap();
-        std::os::unix::fs::symlink(home.join(".ssh"), home.join("door")).unwrap();
-        let Readable { granted, .. } = Readable::beside(&[home.join(".ssh"), home.join("work/key.pem")]);
-        let inside: Vec<&PathBuf> = granted.iter().filter(|path| path.starts_with(&home)).collect();
-        assert_eq!(inside, [&home.join("work/deep")]);
-        assert!(!granted.iter().any(|path| home.starts_with(path)), "no ancestor is granted whole");
-        assert!(granted.contains(&PathBuf::from("/usr")));
-        assert!(!granted.iter().any(|path| path.starts_with(DEVICES)), "devices are granted by name");
-    }
 }

@@ -6,11 +6,13 @@
 #[cfg(target_os = "linux")]
 mod files;
 #[cfg(target_os = "linux")]
+mod readable;
+#[cfg(target_os = "linux")]
 mod system_calls;
 
 use std::error::Error;
 #[cfg(target_os = "linux")]
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::{fmt, io};
 
 #[cfg(target_os = "linux")]
@@ -88,15 +90,15 @@ impl Restrictions {
         Ok(Restrictions { files: files::Rules::new(policy)?, system_calls })
     }
 
-    /// Whether restrictions made now would be the same: nothing has appeared beside a path that cannot be read, and
-    /// no writable directory was replaced.
+    /// Whether restrictions made now would be the same: nothing has appeared beside something closed, and no writable
+    /// directory was replaced.
     pub fn are_current(&self) -> bool {
         self.files.are_current()
     }
 
-    /// The rules for files, as another process can be sent them.
+    /// The rules for files of commands, as another process can be sent them.
     pub fn files(&self) -> BorrowedFd<'_> {
-        self.files.as_fd()
+        self.files.for_commands()
     }
 
     pub fn system_calls(&self) -> &Filters {
@@ -110,7 +112,7 @@ impl Restrictions {
             Scope::FileTools => {
                 rustix::thread::set_no_new_privs(true)
                     .map_err(|error| ConfineError { step: Step::Landlock, cause: error.into() })?;
-                files::restrict(self.files())
+                files::restrict(self.files.for_file_tools())
             }
         }
     }

@@ -8,6 +8,7 @@ mod mounts;
 mod network;
 mod placeholders;
 mod plan;
+mod view;
 
 use std::net::TcpListener;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -19,6 +20,7 @@ use rustix::thread::{ThreadNameSpaceType, UnshareFlags, move_into_thread_name_sp
 pub use network::PROXY_PORT;
 pub use placeholders::{Placeholders, remove_placeholders};
 pub use plan::{OwnNetwork, Plan};
+pub use view::View;
 
 use crate::watch;
 
@@ -43,7 +45,7 @@ fn failed(what: impl fmt::Display, cause: impl Into<io::Error>) -> NamespaceErro
 
 /// Moves this process, which must have one thread, into namespaces of its own and arranges them as planned. Returns
 /// what the proxy listens on, if there is to be one.
-pub fn set_up(plan: &Plan) -> Result<Option<TcpListener>, NamespaceError> {
+pub fn set_up(plan: &Plan, view: &View) -> Result<Option<TcpListener>, NamespaceError> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let network = if plan.network == OwnNetwork::None { UnshareFlags::empty() } else { UnshareFlags::NEWNET };
     #[allow(deprecated, reason = "deprecated for a flag that is not used here, in favour of an unsafe function")]
@@ -57,7 +59,7 @@ pub fn set_up(plan: &Plan) -> Result<Option<TcpListener>, NamespaceError> {
     ] {
         fs::write(format!("/proc/self/{file}"), text).map_err(|error| failed(file, error))?;
     }
-    mounts::arrange(plan)?;
+    mounts::arrange(plan, view)?;
     match plan.network {
         OwnNetwork::None => Ok(None),
         OwnNetwork::Alone => network::raise_loopback().map(|()| None),

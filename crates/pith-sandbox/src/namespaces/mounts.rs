@@ -20,13 +20,14 @@ use rustix::mount::{
 };
 
 use super::plan::Plan;
+use super::view::{self, View};
 use super::{NamespaceError, failed};
 
 /// `ST_NOSYMFOLLOW`, which the library has no name for.
 const NO_LINKS: StatVfsMountFlags = StatVfsMountFlags::from_bits_retain(0x2000);
 
 /// Arranges the mounts of a namespace that was just made.
-pub(super) fn arrange(plan: &Plan) -> Result<(), NamespaceError> {
+pub(super) fn arrange(plan: &Plan, view: &View) -> Result<(), NamespaceError> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(|error| failed("private mounts", error))?;
     for root in plan.writable.iter().filter(|root| *root != Path::new("/")) {
@@ -41,6 +42,7 @@ pub(super) fn arrange(plan: &Plan) -> Result<(), NamespaceError> {
             mask(&masked).map_err(|error| failed(path.display(), error))?;
         }
     }
+    view::arrange(view)?;
     make_read_only(plan)
 }
 
@@ -78,7 +80,7 @@ fn make_read_only(plan: &Plan) -> Result<(), NamespaceError> {
 }
 
 /// Opens a path without following links; `None` if there is nothing to reach.
-fn open(path: &Path) -> Result<Option<OwnedFd>, NamespaceError> {
+pub(super) fn open(path: &Path) -> Result<Option<OwnedFd>, NamespaceError> {
     match openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
         Ok(file) => Ok(Some(file)),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::PERM) => Ok(None),
@@ -88,13 +90,18 @@ fn open(path: &Path) -> Result<Option<OwnedFd>, NamespaceError> {
 
 /// Mounts a file or directory onto itself.
 fn bind(file: &OwnedFd) -> rustix::io::Result<OwnedFd> {
-    let whole = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
-    let tree = open_tree(file, c"", whole | OpenTreeFlags::AT_EMPTY_PATH)?;
+    let tree = clone_tree(file)?;
     put(&tree, file)?;
     Ok(tree)
 }
 
-fn put(tree: &OwnedFd, at: &OwnedFd) -> rustix::io::Result<()> {
+/// Returns a file or directory, with what is mounted below, as it can be mounted elsewhere.
+pub(super) fn clone_tree(file: &OwnedFd) -> rustix::io::Result<OwnedFd> {
+    let whole = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+    open_tree(file, c"", whole | OpenTreeFlags::AT_EMPTY_PATH)
+}
+
+pub(super) fn put(tree: &OwnedFd, at: &OwnedFd) -> rustix::io::Result<()> {
     move_mount(tree, c"", at, c"", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH)
 }
 
@@ -135,7 +142,7 @@ fn is_read_only(file: &OwnedFd) -> rustix::io::Result<bool> {
 }
 
 /// A name for what was opened.
-fn by_descriptor(file: &OwnedFd) -> String {
+pub(super) fn by_descriptor(file: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 

@@ -75,8 +75,10 @@ impl Plan {
         if !policy.network.unix {
             masked.extend(runtime_dir.and_then(|path| path.canonicalize().ok()));
             masked.extend(CONTAINER_SOCKETS.iter().filter_map(|path| Path::new(path).canonicalize().ok()));
-            masked.retain(|masked| !writable.iter().any(|root| root.starts_with(masked)));
         }
+        // Of homes and directories that commands write in, what is closed is covered; other homes have a view.
+        masked.extend(policy.reading.closed_below(&policy.writable).into_iter().filter(|path| path.is_dir()));
+        masked.retain(|masked| !writable.iter().any(|root| root.starts_with(masked)));
         Plan { writable, held, masked, network: OwnNetwork::of(&policy.network) }
     }
 
@@ -169,6 +171,7 @@ fn link_in(path: &Path, writable: &[PathBuf]) -> Option<PathBuf> {
 mod tests {
     use super::*;
     use crate::domains::Domains;
+    use crate::reading::Reading;
     use crate::settings::Profile;
     use std::os::unix::fs::symlink;
 
@@ -176,7 +179,7 @@ mod tests {
         Policy {
             profile: Profile::WorkspaceWrite,
             writable: vec![root.join("work"), root.join("temp")],
-            unreadable: Vec::new(),
+            reading: Reading::default(),
             protected: [".git/hooks", ".git/config", ".pi", "linked/x"].map(|name| root.join("work").join(name)).into(),
             network: NetworkRule { mode: NetworkMode::Off, unix: false, local: false },
             domains: Domains::default(),

@@ -122,6 +122,7 @@ impl Ground {
         }
         for (path, text) in [
             ("home/.ssh/id", "key"),
+            ("home/.unknown", "key"),
             ("home/notes", "notes"),
             ("home/agent/auth.json", "key"),
             ("home/agent/sessions/one.jsonl", "key"),

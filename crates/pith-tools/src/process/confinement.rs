@@ -116,6 +116,23 @@ pub(super) fn receive_bytes(from: &mut UnixStream) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Sends any number of bytes to a process that reads them meanwhile.
+pub(super) fn send_all(bytes: &[u8], to: &mut UnixStream) -> io::Result<()> {
+    bytes.chunks(MAX_BYTES).try_for_each(|part| send_bytes(part, to))?;
+    send_bytes(&[], to)
+}
+
+/// Waits for what [`send_all`] has sent.
+pub(super) fn receive_all(from: &mut UnixStream) -> io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    loop {
+        match receive_bytes(from)? {
+            part if part.is_empty() => return Ok(all),
+            part => all.extend(part),
+        }
+    }
+}
+
 /// The report of restrictions that could not be enforced.
 pub(super) fn report(error: &ConfineError) -> Report {
     Report::Unconfined { step: error.step, errno: error.cause.raw_os_error().unwrap_or(0) }

@@ -12,12 +12,12 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use pith_sandbox::namespaces::{OwnNetwork, Plan, Replaced, remove_placeholders, set_up};
+use pith_sandbox::namespaces::{OwnNetwork, Plan, Replaced, View, remove_placeholders, set_up};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::confinement::{receive_bytes, send_bytes};
+use super::confinement::{receive_all, receive_bytes, send_all, send_bytes};
 use super::descriptor;
 use super::supervisor::{Supervisor, take_channel};
 
@@ -39,9 +39,9 @@ pub(super) struct Keeper {
 impl Keeper {
     /// Starts a keeper and waits until its namespaces are as planned. Also returns what the proxy listens on, if there
     /// is to be one. The error is for the user.
-    pub fn start(supervisor: &Supervisor, plan: &Plan) -> Result<(Keeper, Option<TcpListener>), String> {
+    pub fn start(supervisor: &Supervisor, plan: &Plan, view: &View) -> Result<(Keeper, Option<TcpListener>), String> {
         let mut keeper = Keeper::spawn(supervisor).map_err(|error| error.to_string())?;
-        let listener = keeper.wait_until_ready(plan)?;
+        let listener = keeper.wait_until_ready(plan, view)?;
         Ok((keeper, listener))
     }
 
@@ -61,9 +61,10 @@ impl Keeper {
         Ok(Keeper { child, line, process })
     }
 
-    fn wait_until_ready(&mut self, plan: &Plan) -> Result<Option<TcpListener>, String> {
+    fn wait_until_ready(&mut self, plan: &Plan, view: &View) -> Result<Option<TcpListener>, String> {
         let lost = |error: io::Error| format!("the keeper: {error}");
         send_bytes(&plan.to_bytes(), &mut self.line).map_err(lost)?;
+        send_all(&view.to_bytes(), &mut self.line).map_err(lost)?;
         let refusal = receive_bytes(&mut self.line).map_err(lost)?;
         if !refusal.is_empty() {
             return Err(String::from_utf8_lossy(&refusal).into_owned());
@@ -115,9 +116,10 @@ pub(super) fn keeper_main() -> ExitCode {
 fn keep() -> io::Result<()> {
     let mut line = take_channel()?;
     let plan = Plan::from_bytes(&receive_bytes(&mut line)?).ok_or(io::ErrorKind::InvalidData)?;
+    let view = View::from_bytes(&receive_all(&mut line)?).ok_or(io::ErrorKind::InvalidData)?;
     // Keys typed at pith's terminal are not meant for it.
     rustix::process::setsid()?;
-    let listener = match set_up(&plan) {
+    let listener = match set_up(&plan, &view) {
         Ok(listener) => listener,
         Err(error) => return send_bytes(error.to_string().as_bytes(), &mut line),
     };

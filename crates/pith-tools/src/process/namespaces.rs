@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use pith_sandbox::domains::Domains;
-use pith_sandbox::namespaces::{Placeholders, Plan};
+use pith_sandbox::namespaces::{Placeholders, Plan, View};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
@@ -60,6 +60,8 @@ struct Kept {
     proxy: Option<Proxy>,
     /// Which files the writable paths were when they were mounted.
     roots: Vec<Option<(u64, u64)>>,
+    /// What is seen of homes in them.
+    view: Arc<View>,
 }
 
 /// The namespaces as one command has them: they are there, and so are placeholders, until the last clone is dropped.
@@ -83,10 +85,10 @@ impl Namespaces {
     }
 
     /// Called before a command is started. The error says why it must not run. Needs a tokio runtime.
-    pub fn for_command(&self) -> Result<CommandNamespaces, String> {
+    pub fn for_command(&self, view: &Arc<View>) -> Result<CommandNamespaces, String> {
         let mut state = lock(&self.state);
         state.removal = None;
-        let kept = self.prepare(&mut state);
+        let kept = self.prepare(&mut state, view);
         if kept.is_err() {
             state.clear_if_unused();
         }
@@ -98,8 +100,8 @@ impl Namespaces {
         Ok(CommandNamespaces(Arc::new(Joined { kept, n_refused, plan, state, runtime })))
     }
 
-    fn prepare(&self, state: &mut State) -> Result<Arc<Kept>, String> {
-        let kept = self.kept(state)?;
+    fn prepare(&self, state: &mut State, view: &Arc<View>) -> Result<Arc<Kept>, String> {
+        let kept = self.kept(state, view)?;
         let missing = Placeholders::missing(&self.plan);
         // Told before they are made: should pith be killed at this moment, they do not stay.
         kept.keeper.tell(&missing).map_err(|error| format!("the keeper: {error}"))?;
@@ -107,17 +109,19 @@ impl Namespaces {
         Ok(kept)
     }
 
-    /// Returns what there is, or makes it anew if the keeper has ended or writable paths are other files by now.
-    fn kept(&self, state: &mut State) -> Result<Arc<Kept>, String> {
+    /// Returns what there is, or makes it anew if the keeper has ended or writable paths are other files by now, or homes are to be seen in
+    /// another way.
+    fn kept(&self, state: &mut State, view: &Arc<View>) -> Result<Arc<Kept>, String> {
         let roots = self.plan.roots();
-        if let Some(kept) = state.kept.as_ref().filter(|kept| kept.keeper.is_alive() && kept.roots == roots) {
+        let is_current = |kept: &&Arc<Kept>| kept.keeper.is_alive() && kept.roots == roots && kept.view == *view;
+        if let Some(kept) = state.kept.as_ref().filter(is_current) {
             return Ok(Arc::clone(kept));
         }
-        let (keeper, listener) = Keeper::start(&self.supervisor, &self.plan)?;
+        let (keeper, listener) = Keeper::start(&self.supervisor, &self.plan, view)?;
         let start = |listener| Proxy::start(listener, self.domains.clone(), self.hosts.clone());
         let proxy = listener.map(start).transpose();
         let proxy = proxy.map_err(|error| format!("the proxy: {error}"))?;
-        let kept = Arc::new(Kept { keeper, proxy, roots });
+        let kept = Arc::new(Kept { keeper, proxy, roots, view: Arc::clone(view) });
         state.kept = Some(Arc::clone(&kept));
         Ok(kept)
     }
@@ -169,7 +173,7 @@ impl State {
 
 /// Makes namespaces and gives them up again, to see whether this system allows them. The error says why not.
 pub fn probe_namespaces(supervisor: &Supervisor) -> Result<(), String> {
-    Keeper::start(supervisor, &Plan::probe()).map(drop)
+    Keeper::start(supervisor, &Plan::probe(), &View::default()).map(drop)
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {

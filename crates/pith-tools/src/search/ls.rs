@@ -1,6 +1,9 @@
 //! The `ls` tool.
 
-use std::fs::DirEntry;
+use std::fs::{DirEntry, File};
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pith_agent::ToolOutput;
@@ -11,6 +14,7 @@ use super::SearchTool;
 use super::collate::compare;
 use super::listing::Listing;
 use crate::arguments::Arguments;
+use crate::confine::real_path;
 use crate::os_error;
 use crate::tool::{Outcome, check_aborted, spec};
 use crate::workbench::Workbench;
@@ -32,9 +36,16 @@ fn ls(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken) 
     }
     let unreadable = |error| format!("Cannot read directory: {}", os_error::on_path(&error, "scandir", &path));
     let mut entries: Vec<(String, DirEntry)> = Vec::new();
-    for entry in std::fs::read_dir(&path).map_err(unreadable)? {
+    // Listed as it was checked, wherever its name leads by then.
+    let opened = File::open(&path).map_err(unreadable)?;
+    workbench.confinement.admit_open(&opened, &path, "scandir")?;
+    let real = real_path(&path);
+    for entry in std::fs::read_dir(by_descriptor(&opened, &path)).map_err(unreadable)? {
         check_aborted(cancel)?;
         let entry = entry.map_err(unreadable)?;
+        if workbench.confinement.leaves_out(&real.join(entry.file_name())) {
+            continue;
+        }
         entries.push((entry.file_name().to_string_lossy().into_owned(), entry));
     }
     entries.sort_by(|(one, _), (two, _)| compare(one, two));
@@ -50,6 +61,17 @@ fn ls(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken) 
         listing.notice(notice, "entryLimitReached", limit);
     }
     Ok(listing.finish(None))
+}
+
+/// A path of an open directory that no link can lead elsewhere.
+#[cfg(target_os = "linux")]
+fn by_descriptor(opened: &File, _path: &Path) -> PathBuf {
+    format!("/proc/self/fd/{}", opened.as_raw_fd()).into()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn by_descriptor(_opened: &File, path: &Path) -> PathBuf {
+    path.to_owned()
 }
 
 /// What follows the name: nothing for files and for entries that cannot be read.

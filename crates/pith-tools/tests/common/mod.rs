@@ -40,16 +40,26 @@ pub fn enforced_by(
     namespaces: bool,
     hosts: SessionHosts,
 ) -> pith_tools::sandbox::Enforced {
-    use pith_sandbox::policy::Places;
-    use pith_sandbox::{Policy, Require, SandboxSettings, Support};
-    use pith_tools::sandbox::{Enforced, Rules};
-    let settings = SandboxSettings::read(settings).expect("settings");
-    let places = Places {
+    let places = pith_sandbox::policy::Places {
         cwd: root.join("work"),
         home: Some(root.join("home")),
         agent_dir: root.join("agent"),
         temp: root.join("tmp"),
     };
+    enforced_at(places, settings, namespaces, hosts)
+}
+
+/// Like [`enforced_by`], for these directories.
+#[cfg(target_os = "linux")]
+pub fn enforced_at(
+    places: pith_sandbox::policy::Places,
+    settings: &Value,
+    namespaces: bool,
+    hosts: SessionHosts,
+) -> pith_tools::sandbox::Enforced {
+    use pith_sandbox::{Policy, Require, SandboxSettings, Support};
+    use pith_tools::sandbox::{Enforced, Rules};
+    let settings = SandboxSettings::read(settings).expect("settings");
     let support = Support { namespaces, ..Support::of_this_kernel() };
     let policy = Policy::resolve(&settings, &places, support).expect("resolved").expect("a policy");
     let rules = Rules {

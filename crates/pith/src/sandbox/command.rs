@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 use pith_config::Environment;
+use pith_sandbox::home::OPENED_IN_HOME;
 use pith_sandbox::{Profile, Require, Support};
 use pith_tools::process::{CgroupUse, CommandLine, Jobs, Supervisor, probe_cgroups, probe_namespaces};
 use pith_tools::sandbox::{Oversight, Variables};
@@ -17,10 +18,11 @@ use crate::program::Program;
 use crate::{rpc, show};
 
 const USAGE: &str = "Usage:
-  pith sandbox check
+  pith sandbox check [--all]
   pith sandbox run [--profile PROFILE] -- COMMAND...
 
-check says what this machine can enforce; its exit code is 1 if workspace-write is not possible.
+check says what this machine can enforce, and what of the home can be read; --all names what is not there, too. Its
+exit code is 1 if workspace-write is not possible.
 run runs a command as a tool would, in this directory, with the settings that apply here; its exit code is the command's.
 PROFILE is read-only, workspace-write (the default) or custom.
 ";
@@ -29,7 +31,8 @@ PROFILE is read-only, workspace-write (the default) or custom.
 pub fn run(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["check"] => check(),
+        ["check"] => check(Rows::ThatExist),
+        ["check", "--all"] => check(Rows::All),
         ["run", rest @ ..] => run_command(rest, program),
         ["-h" | "--help"] | [_, "-h" | "--help"] => show(USAGE),
         [] => bail!("a verb is missing\n{USAGE}"),
@@ -37,7 +40,14 @@ pub fn run(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
     }
 }
 
-fn check() -> anyhow::Result<u8> {
+/// Which places of the home are named.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    ThatExist,
+    All,
+}
+
+fn check(rows: Rows) -> anyhow::Result<u8> {
     let namespaces = probe_namespaces(&Supervisor::this_program()?);
     let support = Support { namespaces: namespaces.is_ok(), ..Support::of_this_kernel() };
     let landlock = match support.landlock_abi {
@@ -70,8 +80,31 @@ fn check() -> anyhow::Result<u8> {
         }
         Err(why) => text.push_str(&format!("{why}\n")),
     }
+    if verdict.is_ok() {
+        let home = Environment::of_process().home().to_owned();
+        text.push_str(&readable_in(&home, rows, namespaces.is_ok()));
+    }
     show(&text)?;
     Ok(u8::from(verdict.is_err()))
+}
+
+/// What of a home can be read, a line for each place with its reason.
+fn readable_in(home: &Path, rows: Rows, is_shown: bool) -> String {
+    let named: Vec<_> = OPENED_IN_HOME.iter().filter(|row| rows == Rows::All || home.join(row.path).exists()).collect();
+    let n_others = OPENED_IN_HOME.len() - named.len();
+    let home = home.display();
+    let mut text = format!(
+        "In {home} names that begin with a dot are closed, but for these, directories of PATH, the session's own and \
+         sandbox.filesystem.allowRead:\n"
+    );
+    named.iter().for_each(|row| text.push_str(&format!("  ~/{:<32} {}\n", row.path, row.reason)));
+    if n_others > 0 {
+        text.push_str(&format!("  {n_others} others that are not here (pith sandbox check --all)\n"));
+    }
+    if !is_shown {
+        text.push_str(&format!("Without namespaces commands cannot list {home}, nor the directories it lies in.\n"));
+    }
+    text
 }
 
 fn run_command(arguments: &[&str], program: &Program) -> anyhow::Result<u8> {

@@ -132,7 +132,7 @@ fn sockets_of_the_users_daemons_are_covered() {
         return;
     }
     let home = TempHome::new();
-    let runtime = home.agent().join("runtime");
+    let runtime = home.work().with_file_name("runtime");
     std::fs::create_dir_all(&runtime).expect("made");
     std::fs::write(runtime.join("bus"), "").expect("written");
     let seen = || {
