@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use pith_config::Diagnostic;
 
+use crate::followed::Followed;
 use crate::notes::Notes;
 use crate::text::{self, Text};
 
@@ -74,7 +75,7 @@ fn first_in(directory: &Path, notes: &mut Notes) -> Option<Found> {
                 continue;
             }
         };
-        match text::read(&path, FILE_LIMIT) {
+        match text::read(&path, FILE_LIMIT, &notes.followed) {
             Ok(text) => return Some(Found { path, text, n_bytes: metadata.len() }),
             Err(error) => notes.diagnostics.push(unreadable(&path, &error)),
         }
@@ -127,7 +128,7 @@ impl Worktree {
     fn around(cwd: &Path) -> Option<Worktree> {
         let root = cwd.ancestors().find(|directory| directory.join(".git").exists())?;
         // In a worktree `.git` is a file that names `<main>/.git/worktrees/<name>`.
-        let pointer = text::read(&root.join(".git"), 4096).ok()?;
+        let pointer = text::read(&root.join(".git"), 4096, &Followed::default()).ok()?;
         let git_dir = root.join(pointer.text.strip_prefix("gitdir:")?.trim());
         let git_dir = fs::canonicalize(&git_dir).ok()?;
         let worktrees = git_dir.parent().filter(|parent| parent.ends_with("worktrees"))?;

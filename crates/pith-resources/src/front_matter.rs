@@ -1,6 +1,5 @@
 //! The YAML head of a Markdown file, read without reading the file.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -87,7 +86,7 @@ pub(crate) fn text_field(fields: &Map<String, Value>, name: &str) -> Option<Stri
 
 /// Reads until the front matter has ended and the body begun, or the limit is reached.
 fn read_beginning(path: &Path, notes: &mut Notes) -> io::Result<Text> {
-    let mut file = File::open(path)?;
+    let mut file = notes.followed.open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(text::not_a_file());

@@ -60,7 +60,7 @@ fn rules(directory: &Path, files: &[&str], notes: &mut Notes) -> Option<Gitignor
     let mut builder = GitignoreBuilder::new(directory);
     for path in files.iter().map(|name| directory.join(name)) {
         _ = notes.look(&path);
-        match text::read(&path, LIMIT) {
+        match text::read(&path, LIMIT, &notes.followed) {
             // A line that is no pattern excludes nothing; git does not complain about it either.
             Ok(text) => text.text.lines().for_each(|line| drop(builder.add_line(None, line))),
             Err(error) => {

@@ -8,10 +8,14 @@ use std::time::SystemTime;
 
 use pith_config::Diagnostic;
 
+use crate::followed::Followed;
+
 /// Diagnostics and stamps of one load.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     pub diagnostics: Vec<Diagnostic>,
+    /// Which files may be read.
+    pub followed: Followed,
     // A path may occur twice; a list is still cheaper than a map that is hardly ever asked.
     stamps: Vec<(PathBuf, Stamp)>,
 }
@@ -30,6 +34,11 @@ struct State {
 }
 
 impl Notes {
+    /// For a load that reads what these links lead to.
+    pub fn following(followed: Followed) -> Notes {
+        Notes { followed, ..Notes::default() }
+    }
+
     /// Returns the metadata behind links, and remembers it for [`Resources::changes_since`].
     pub fn look(&mut self, path: &Path) -> io::Result<Metadata> {
         let metadata = fs::metadata(path);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use pith_config::settings::ResourceLists;
 
+use crate::followed::Followed;
 use crate::source_info::Scope;
 
 /// Everything a load depends on besides the files themselves.
@@ -45,6 +46,8 @@ pub struct ResourceOptions {
     pub system_prompt: Option<PromptText>,
     /// `--append-system-prompt`
     pub append_system_prompt: Vec<PromptText>,
+    /// Which files may be read.
+    pub followed: Followed,
 }
 
 /// A text for the system prompt.

@@ -78,7 +78,7 @@ fn text_or_file(value: &str, options: &ResourceOptions, notes: &mut Notes) -> Op
 }
 
 fn read(path: &Path, notes: &mut Notes) -> io::Result<String> {
-    let read = text::read(path, LIMIT)?;
+    let read = text::read(path, LIMIT, &notes.followed)?;
     if !read.is_utf8 {
         let message = "not UTF-8 text; the bytes in question were replaced";
         notes.diagnostics.push(Diagnostic::warning("prompt_file_not_utf8", path, message));

@@ -54,7 +54,7 @@ pub struct ExpansionFailure {
 impl Resources {
     /// Looks for everything the options ask for. Never fails: what is wrong becomes a diagnostic.
     pub fn load(options: &ResourceOptions) -> Resources {
-        let mut notes = Notes::default();
+        let mut notes = Notes::following(options.followed.clone());
         let context_files = if options.no_context_files {
             Vec::new()
         } else {
@@ -107,7 +107,9 @@ impl Resources {
     pub fn expand<'t>(&self, text: &'t str) -> Expansion<'t> {
         let Some((name, arguments)) = skill_call(text) else { return self.expand_template(text) };
         match self.skills.iter().find(|skill| skill.name == name) {
-            Some(skill) => expansion(text, &skill.path, "skill_expansion", skill.expand(arguments)),
+            Some(skill) => {
+                expansion(text, &skill.path, "skill_expansion", skill.expand(arguments, &self.notes.followed))
+            }
             None => self.expand_template(text),
         }
     }
@@ -118,7 +120,7 @@ impl Resources {
         let named = |name| self.templates.iter().find(|template| template.name == name);
         match call.and_then(|(name, arguments)| Some((named(name)?, arguments))) {
             Some((template, arguments)) => {
-                expansion(text, &template.path, "prompt_expansion", template.expand(arguments))
+                expansion(text, &template.path, "prompt_expansion", template.expand(arguments, &self.notes.followed))
             }
             None => Expansion { text: text.into(), failure: None },
         }

@@ -8,6 +8,7 @@ use pith_config::Diagnostic;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::followed::Followed;
 use crate::{front_matter, text};
 
 /// What of a file is read at most; a rule is a page, not a book.
@@ -31,11 +32,11 @@ pub struct StreamRule {
 
 /// Returns the rules in the `rules` directories of the given configuration directories, by file name.
 /// Of rules with the same name the first one counts.
-pub fn load_rules(directories: &[PathBuf]) -> (Vec<StreamRule>, Vec<Diagnostic>) {
+pub fn load_rules(directories: &[PathBuf], followed: &Followed) -> (Vec<StreamRule>, Vec<Diagnostic>) {
     let (mut rules, mut found) = (Vec::<StreamRule>::new(), Vec::new());
     for directory in directories {
         for path in markdown_files(&directory.join("rules"), &mut found) {
-            match read(&path) {
+            match read(&path, followed) {
                 Ok(None) => {}
                 Ok(Some(rule)) if rules.iter().any(|known| known.name == rule.name) => {
                     let message = format!("rule {:?} exists already and is ignored", rule.name);
@@ -63,8 +64,8 @@ fn markdown_files(directory: &Path, found: &mut Vec<Diagnostic>) -> Vec<PathBuf>
 }
 
 /// Reads a rule. A file without a condition is no stream rule, but advice of another kind.
-fn read(path: &Path) -> Result<Option<StreamRule>, String> {
-    let read = text::read(path, MAX_FILE).map_err(|error| format!("cannot read file: {error}"))?;
+fn read(path: &Path, followed: &Followed) -> Result<Option<StreamRule>, String> {
+    let read = text::read(path, MAX_FILE, followed).map_err(|error| format!("cannot read file: {error}"))?;
     if read.is_cut {
         return Err(format!("a rule must not be longer than {MAX_FILE} bytes"));
     }
@@ -115,7 +116,7 @@ mod tests {
                 .and_then(|()| fs::write(path, content))
                 .expect("written");
         }
-        let (rules, found) = load_rules(&[root.path().join("project"), root.path().join("user")]);
+        let (rules, found) = load_rules(&[root.path().join("project"), root.path().join("user")], &Followed::default());
         (rules, found.iter().map(|diagnostic| diagnostic.code).collect())
     }
 

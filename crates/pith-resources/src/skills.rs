@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use pith_config::Diagnostic;
 use serde_json::{Map, Value};
 
+use crate::followed::Followed;
 use crate::front_matter::{self, HeadError, text_field};
 use crate::notes::Notes;
 use crate::scan::{Candidate, How};
@@ -39,8 +40,8 @@ impl Skill {
     }
 
     /// Returns the text that stands for `/skill:name arguments`, and whether the file was cut for it.
-    pub(crate) fn expand(&self, arguments: &str) -> io::Result<(String, bool)> {
-        let read = text::read(&self.path, MAX_BODY)?;
+    pub(crate) fn expand(&self, arguments: &str, followed: &Followed) -> io::Result<(String, bool)> {
+        let read = text::read(&self.path, MAX_BODY, followed)?;
         let whole = text::with_plain_line_ends(read.text);
         let body = front_matter::body(&whole).trim();
         let (name, location, directory) = (&self.name, self.path.display(), self.directory().display());

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pith_config::Diagnostic;
 
+use crate::followed::Followed;
 use crate::front_matter;
 use crate::notes::Notes;
 use crate::scan::Candidate;
@@ -30,8 +31,8 @@ pub struct PromptTemplate {
 
 impl PromptTemplate {
     /// Returns the text with the arguments put in, and whether the file was cut for it.
-    pub(crate) fn expand(&self, arguments: &str) -> io::Result<(String, bool)> {
-        let read = text::read(&self.path, MAX_BODY)?;
+    pub(crate) fn expand(&self, arguments: &str, followed: &Followed) -> io::Result<(String, bool)> {
+        let read = text::read(&self.path, MAX_BODY, followed)?;
         let whole = text::with_plain_line_ends(read.text);
         let arguments = substitution::split(arguments);
         Ok((substitution::fill(front_matter::body(&whole), &arguments), read.is_cut))

@@ -1,8 +1,10 @@
 //! Reading text that may be huge, not text at all, or not a file.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
+
+use crate::followed::Followed;
 
 /// The beginning of a file, decoded.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,11 +18,11 @@ pub(crate) struct Text {
 }
 
 /// Reads at most `limit` bytes of a regular file. Pipes and devices are refused: reading them may never end.
-pub(crate) fn read(path: &Path, limit: usize) -> io::Result<Text> {
+pub(crate) fn read(path: &Path, limit: usize, followed: &Followed) -> io::Result<Text> {
     if !fs::metadata(path)?.is_file() {
         return Err(not_a_file());
     }
-    read_from(File::open(path)?, limit)
+    read_from(followed.open(path)?, limit)
 }
 
 /// Returns the error for anything but a regular file.
@@ -97,9 +99,12 @@ mod tests {
     #[test]
     fn what_is_not_a_file_is_not_read() {
         let directory = tempfile::tempdir().unwrap();
-        assert_eq!(read(directory.path(), 10).unwrap_err().to_string(), "not a regular file");
+        assert_eq!(read(directory.path(), 10, &Followed::default()).unwrap_err().to_string(), "not a regular file");
         // Reading these would never end.
-        assert_eq!(read(Path::new("/dev/zero"), 10).unwrap_err().to_string(), "not a regular file");
+        assert_eq!(
+            read(Path::new("/dev/zero"), 10, &Followed::default()).unwrap_err().to_string(),
+            "not a regular file"
+        );
     }
     proptest::proptest! {
         #[test]

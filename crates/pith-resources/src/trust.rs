@@ -14,6 +14,7 @@ use pith_config::settings::DefaultTrust;
 use serde_json::Value;
 
 use crate::discovery::{OLD_PROMPTS, is_users_own};
+use crate::followed::Followed;
 use crate::text;
 
 /// How long the host may take to answer; silence means no.
@@ -197,7 +198,7 @@ impl TrustFile {
 
     fn read(&self) -> Result<Decisions, TrustError> {
         let wrong = |reason: String| TrustError::WrongShape { path: self.path.clone(), reason };
-        let read = text::read(&self.path, MAX_FILE);
+        let read = text::read(&self.path, MAX_FILE, &Followed::default());
         let read = read.map_err(|error| TrustError::Io { path: self.path.clone(), error })?;
         if read.is_cut {
             return Err(wrong(format!("longer than {MAX_FILE} bytes")));

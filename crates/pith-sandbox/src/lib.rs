@@ -11,6 +11,7 @@ mod git_files;
 pub mod home;
 #[cfg(target_os = "linux")]
 pub mod namespaces;
+pub mod own_reads;
 pub mod policy;
 mod protected;
 pub mod reading;

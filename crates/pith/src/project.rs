@@ -8,10 +8,12 @@ use pith_config::settings::{self, LoadedSettings, Settings, UnknownKey};
 use pith_config::{AgentDir, Diagnostic, Environment, ProjectTrust};
 use pith_ext::TrustDecision;
 use pith_resources::{
-    GatedResources, PackageResources, Question, ResourceOptions, Resources, Scope, TrustFile, TrustInputs, Verdict,
-    decide,
+    Followed, GatedResources, PackageResources, Question, ResourceOptions, Resources, Scope, TrustFile, TrustInputs,
+    Verdict, decide,
 };
+use pith_sandbox::own_reads::OwnReads;
 use pith_session::{Contributed, OpenQuestion, ProjectFiles, SessionOptions, StreamRules};
+use pith_tools::sandbox::CurrentSandbox;
 
 use crate::cli::Cli;
 use crate::mcp;
@@ -36,6 +38,8 @@ pub struct Project {
     extensions: Vec<String>,
     /// Whether stream rules are read.
     has_rules: bool,
+    /// Decides which links are followed.
+    sandbox: CurrentSandbox,
 }
 
 /// Which directories are trusted, as far as that was decided. Shared by the sessions of a process.
@@ -115,12 +119,29 @@ impl Project {
             trust_decisions: TrustDecisions::default(),
             extensions: cli.extensions.clone(),
             has_rules: false,
+            sandbox: CurrentSandbox::default(),
         }
     }
 
     /// Reads stream rules too, if the dialect has them.
     pub fn with_rules(self, has_rules: bool) -> Self {
         Project { has_rules, ..self }
+    }
+
+    /// Reads what the sandbox of the session lets a session see, wherever links lead.
+    pub fn held_by(self, sandbox: CurrentSandbox) -> Self {
+        Project { sandbox, ..self }
+    }
+
+    /// Which files are read for a session in a directory.
+    fn own_reads(&self, cwd: &Path) -> Option<OwnReads> {
+        let sandbox = self.sandbox.get()?;
+        Some(OwnReads::new(&sandbox.policy()?.reading, cwd, self.agent_dir.path()))
+    }
+
+    fn followed(&self, cwd: &Path) -> Followed {
+        let own_reads = self.own_reads(cwd);
+        own_reads.map_or_else(Followed::default, |reads| Followed::by(move |path, real| reads.admit(path, real)))
     }
 
     /// Shares the decisions about trust with other sessions.
@@ -154,7 +175,12 @@ impl Project {
         let UndecidedProject { user, gated } = undecided;
         let mut problems = Vec::new();
         let is_trusted = self.is_trusted(cwd, &gated, decision, &user.settings, &mut problems);
-        let has_own = is_trusted && self.agent_dir.project_settings_file(cwd).exists();
+        let file = self.agent_dir.project_settings_file(cwd);
+        let refusal = self.own_reads(cwd).and_then(|reads| reads.admit(&file, &file.canonicalize().ok()?).err());
+        let has_own = is_trusted && file.exists() && refusal.is_none();
+        if let Some(why) = refusal.filter(|_| is_trusted) {
+            problems.push(Diagnostic::warning("settings_file", &file, format!("cannot read settings: {why}")));
+        }
         let mut loaded = if has_own { settings::load(&self.agent_dir, cwd, true) } else { user };
         loaded.diagnostics.extend(problems);
         loaded.diagnostics.extend(packages::installed(&loaded.settings, self.package_dirs(cwd)).1);
@@ -196,7 +222,7 @@ impl Project {
         }
         let mut directories: Vec<PathBuf> = is_trusted.then(|| self.agent_dir.project_dir(cwd)).into_iter().collect();
         directories.push(self.agent_dir.path().to_owned());
-        let (rules, found) = pith_resources::load_rules(&directories);
+        let (rules, found) = pith_resources::load_rules(&directories, &self.followed(cwd));
         for diagnostic in found {
             let path = diagnostic.path.as_deref().unwrap_or(Path::new("rules"));
             warn(&format!("Warning: {}: {}", path.display(), diagnostic.message));
@@ -220,6 +246,7 @@ impl Project {
             user_lists: settings.user_resources.clone(),
             project_lists: settings.project_resources.clone(),
             packages: self.packages(cwd, settings),
+            followed: self.followed(cwd),
             ..self.flags.clone()
         })
     }

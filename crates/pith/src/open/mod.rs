@@ -98,11 +98,12 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         shares_thread,
     } = request;
     let agent_dir = agent_dir(dialect, &environment);
-    let mut project = Project::new(&cli, &agent_dir, &environment, ask)
+    let project = Project::new(&cli, &agent_dir, &environment, ask)
         .with_rules(dialect.has_stream_rules && !cli.no_rules)
         .with_trust_decisions(shared.trust_decisions.clone());
     let has_user = matches!(mode, pith_ext::Mode::Rpc | pith_ext::Mode::Tui);
     let sandboxes = Sandboxes::new(&cli, &environment, &agent_dir, supervisor)?;
+    let mut project = project.held_by(sandboxes.oversight().sandbox.clone());
     let extensions = Extensions::new(&cli, &agent_dir, &environment, mode).watched_by(sandboxes.oversight().clone());
     let serves_host = cli.mode.is_some_and(Mode::serves_host);
     let unknown_flags = if serves_host { UnknownFlags::Warn } else { UnknownFlags::Error };

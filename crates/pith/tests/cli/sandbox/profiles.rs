@@ -390,3 +390,48 @@ fn a_command_can_be_tried_alone() {
     sandbox(&["--profile", "off", "--", "true"])
         .refused("Error: --profile off would confine nothing; run the command itself\n");
 }
+
+#[test]
+fn links_out_of_a_project_are_not_read_for_the_model() {
+    if !has(Support::check_this_kernel()) {
+        return;
+    }
+    let (home, server) = scene([]);
+    let key = home.agent().join("../../.netrc");
+    std::fs::write(&key, "KEY of somebody").expect("written");
+    let beside = home.work().with_file_name("beside.md");
+    std::fs::write(&beside, "KEY beside").expect("written");
+    std::fs::create_dir_all(home.work().join(".pi/skills/one")).expect("made");
+    std::fs::create_dir_all(home.work().join(".pi/prompts")).expect("made");
+    std::fs::write(home.work().join("kept.md"), "kept instructions").expect("written");
+    for (link, target) in [
+        ("AGENTS.md", &key),
+        (".pi/APPEND_SYSTEM.md", &beside),
+        (".pi/skills/one/SKILL.md", &beside),
+        (".pi/prompts/one.md", &key),
+        ("CLAUDE.md", &PathBuf::from("kept.md")),
+    ] {
+        std::os::unix::fs::symlink(target, home.work().join(link)).expect("linked");
+    }
+    let told = |arguments: &[&str]| {
+        server.push(Turn::text("done"));
+        let before = server.requests().len();
+        events(&home, &[&["--approve"], arguments].concat());
+        server.requests()[before].body["system"].to_string()
+    };
+    let free = told(&["--no-sandbox"]);
+    assert!(free.contains("KEY of somebody") && free.contains("KEY beside"), "{free}");
+    let confined = told(&["--sandbox", "workspace-write"]);
+    assert!(!confined.contains("KEY"), "{confined}");
+    assert!(confined.contains("kept instructions"), "links in the project are followed: {confined}");
+    let arguments = [&model()[..], &["--mode", "rpc", "--no-session", "--approve", "--sandbox", "read-only"]].concat();
+    let output = run_with(&home, arguments, b"{\"type\":\"get_diagnostics\"}\n");
+    for link in ["AGENTS.md", "APPEND_SYSTEM.md", "SKILL.md", "one.md"] {
+        let path = format!("{link}\",\"code\"");
+        assert!(
+            output.stdout.contains(&path) && output.stdout.contains("in a sandbox links are not followed"),
+            "{link}: {}",
+            output.stdout
+        );
+    }
+}
