@@ -231,6 +231,8 @@ impl Places {
         usual.extend(home::programs(&homes));
         let rows = |home: &PathBuf| home::OPENED_IN_HOME.iter().map(|row| home.join(row.path)).collect::<Vec<_>>();
         usual.extend(homes.iter().flat_map(rows));
+        let named = home::named_by_variables(&homes, |name| std::env::var_os(name));
+        usual.extend(named.opened);
         usual.extend(homes.iter().flat_map(|home| git_files::named_in(home)));
         usual.extend(home::OPENED_IN_AGENT_DIR.iter().map(|name| agent_dir.join(name)));
         let written = by_user.iter().chain(&usual).chain(writable).map(|path| self.in_real_home(path)).collect();
@@ -239,7 +241,8 @@ impl Places {
         let own = OWN_SECRETS.iter().map(|name| real(&agent_dir.join(name)));
         let elsewhere = home::CLOSED_ELSEWHERE.iter().map(|path| real(Path::new(path)));
         let known = homes.iter().flat_map(|home| SECRETS.iter().map(|name| real(&home.join(name))));
-        let usually_closed = own.chain(elsewhere).chain(known).chain([agent_dir.clone()]).collect();
+        let named = named.closed.iter().map(|path| real(path));
+        let usually_closed = own.chain(elsewhere).chain(known).chain(named).chain([agent_dir.clone()]).collect();
         Said { closed, opened, usually_closed, usually_opened, homes, awaited, written }
     }
 
