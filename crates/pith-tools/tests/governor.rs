@@ -124,8 +124,7 @@ fn has_python_and(namespaces: bool) -> bool {
 
 /// What of memory is a page of no process: a file in memory, one in `/dev/shm`, and memory of System V.
 const MEMORY_FILE: &str = "f = os.memfd_create('x')";
-const SHARED_FILE: &str =
-    "f = os.open('/dev/shm/pith-governor', os.O_CREAT | os.O_RDWR); os.unlink('/dev/shm/pith-governor')";
+const SHARED_FILE: &str = "n = f'/dev/shm/pith-{os.getpid()}'; f = os.open(n, os.O_CREAT | os.O_RDWR); os.unlink(n)";
 const WRITE: &str = "[os.write(f, bytes(1 << 20)) for _ in range(160)]; time.sleep(50)";
 const SEGMENT: &str = "
 import ctypes

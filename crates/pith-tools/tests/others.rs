@@ -11,6 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::{Bench, enforced_with, run, supervisor, text};
 use pith_sandbox::Support;
@@ -47,6 +48,13 @@ fn ground(settings: Option<&Value>) -> Bench {
 
 fn root(bench: &Bench) -> PathBuf {
     bench.dir.path().canonicalize().unwrap()
+}
+
+/// A file in shared memory that nobody else has.
+fn shared_file() -> String {
+    static N_FILES: AtomicU32 = AtomicU32::new(0);
+    let n = N_FILES.fetch_add(1, Ordering::Relaxed);
+    format!("/dev/shm/pith-{}-{n}", std::process::id())
 }
 
 /// Whether a script has its effect, held to settings if there are some.
@@ -111,17 +119,18 @@ fn commands_of_a_session_share_memory_and_it_goes_with_the_session() {
     run(async {
         let settings = json!({"profile": "workspace-write"});
         let (bench, other) = (ground(Some(&settings)), ground(Some(&settings)));
-        bench.ok("bash", json!({"command": "echo mine > /dev/shm/pith-shared; ipcmk -Q"})).await;
-        let read = json!({"command": "cat /dev/shm/pith-shared; tail -n +2 /proc/sysvipc/msg | wc -l"});
+        let shared = shared_file();
+        bench.ok("bash", json!({"command": format!("echo mine > {shared}; ipcmk -Q")})).await;
+        let read = json!({"command": format!("cat {shared}; tail -n +2 /proc/sysvipc/msg | wc -l")});
         assert_eq!(bench.ok("bash", read.clone()).await, "mine\n1\n");
         let others = text(&other.call("bash", read).await);
         assert!(others.contains("No such file") && others.ends_with("0\n"), "{others}");
-        assert!(!Path::new("/dev/shm/pith-shared").exists());
+        assert!(!Path::new(&shared).exists());
         // File tools, which run outside, have neither that memory nor terminals.
-        for path in ["/dev/shm/pith-file", "/dev/tty", "/dev/ptmx"] {
+        for path in [&shared, "/dev/tty", "/dev/ptmx"] {
             bench.fails("write", json!({"path": path, "content": "x"})).await;
         }
-        assert!(!Path::new("/dev/shm/pith-file").exists());
+        assert!(!Path::new(&shared).exists());
     });
 }
 
@@ -160,9 +169,10 @@ fn commands_run_whatever_devices_there_are() {
     }
     run(async {
         let bench = ground(Some(&json!({"profile": "workspace-write"})));
-        let command = "echo works > a; (echo x > /dev/shm/pith-odd) 2>/dev/null; cat a";
+        let shared = shared_file();
+        let command = format!("echo works > a; (echo x > {shared}) 2>/dev/null; cat a");
         assert_eq!(bench.ok("bash", json!({ "command": command })).await, "works\n");
-        assert!(!Path::new("/dev/shm/pith-odd").exists());
+        assert!(!Path::new(&shared).exists());
     });
 }
 

@@ -9,9 +9,9 @@ use landlock::{
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
-use rustix::io::Errno;
+use rustix::fs::{FileType, fstat};
 
+use super::open::open;
 use super::readable::Readable;
 use super::{ConfineError, Step};
 use crate::policy::{NetworkRule, Policy};
@@ -19,16 +19,13 @@ use crate::reading::Reading;
 use crate::settings::NetworkMode;
 
 /// The newest level whose rights pith knows how to grant.
-const LEVEL: ABI = ABI::V6;
+pub(super) const LEVEL: ABI = ABI::V6;
 
 const DEVICES: &str = "/dev";
 
 /// Devices that programs write to as a matter of course.
 const ALWAYS_WRITABLE: [&str; 6] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/proc/self/fd"];
-
-/// Terminals and shared memory. Commands have them, file tools have not.
-const OF_COMMANDS: [&str; 4] = ["/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"];
 
 /// The rules of a policy as the kernel has them, and what they were made from.
 #[derive(Debug)]
@@ -85,39 +82,6 @@ impl Rules {
     pub fn for_file_tools(&self) -> BorrowedFd<'_> {
         self.for_file_tools.as_ref().unwrap_or(&self.for_commands).as_fd()
     }
-}
-
-/// Adds terminals and shared memory to rules: those that the calling process sees, which may be of its own namespaces.
-pub(super) fn grant_devices(rules: BorrowedFd<'_>) -> Result<(), ConfineError> {
-    let all = AccessFs::from_write(LEVEL) | AccessFs::ReadFile | AccessFs::IoctlDev;
-    // What an older kernel does not know, its rules do not ask for.
-    let known = [all, all & !AccessFs::IoctlDev, all & AccessFs::from_all(ABI::V1)];
-    for path in OF_COMMANDS {
-        let Ok(descriptor) = PathFd::new(path) else { continue };
-        let added = known.iter().map(|rights| add_rule(rules, &descriptor, rights_to(&descriptor, *rights)));
-        let is_known = |result: &io::Result<()>| {
-            result.as_ref().map_err(io::Error::raw_os_error).err().flatten() != Some(libc::EINVAL)
-        };
-        let first = added.into_iter().find(is_known).unwrap_or_else(|| Err(io::ErrorKind::Unsupported.into()));
-        first.map_err(|cause| ConfineError { step: Step::Landlock, cause })?;
-    }
-    Ok(())
-}
-
-/// Adds a rule for a file or directory. The landlock crate can add only to rules that the calling process has made.
-#[allow(unsafe_code)]
-fn add_rule(rules: BorrowedFd<'_>, file: impl AsFd, rights: BitFlags<AccessFs>) -> io::Result<()> {
-    const PATH_BENEATH: libc::c_uint = 1;
-    const NO_FLAGS: libc::c_uint = 0;
-    let (rights, file) = (rights.bits().to_ne_bytes(), file.as_fd().as_raw_fd().to_ne_bytes());
-    let mut rule = [0; size_of::<u64>() + size_of::<libc::c_int>()];
-    rule[..rights.len()].copy_from_slice(&rights);
-    rule[rights.len()..].copy_from_slice(&file);
-    let arguments = (rules.as_raw_fd(), PATH_BENEATH, rule.as_ptr(), NO_FLAGS);
-    // SAFETY: the call reads the rule, which has the two members and the size that it expects, and writes nothing.
-    let result =
-        unsafe { libc::syscall(libc::SYS_landlock_add_rule, arguments.0, arguments.1, arguments.2, arguments.3) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Restricts the calling thread to rules that were made here or by another process. Needs `no_new_privs`.
@@ -198,27 +162,6 @@ fn refused_network(network: NetworkRule) -> BitFlags<AccessNet> {
     }
 }
 
-/// Opens a path of a policy, in which there was no link when the policy was made. A link that was put there since, by a
-/// command that can write above, must not lead anywhere else.
-fn open(path: &Path) -> Option<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // As in a sandbox of pith.
-        Err(Errno::NOSYS | Errno::PERM) => open_by_steps(path, flags),
-        opened => opened.ok(),
-    }
-}
-
-/// Opens an absolute path step by step. A link on the way is opened itself, and nothing is below it.
-fn open_by_steps(path: &Path, flags: OFlags) -> Option<OwnedFd> {
-    let root = openat(CWD, "/", flags, Mode::empty()).ok()?;
-    let mut names = path.strip_prefix("/").ok()?.components();
-    let opened = names
-        .try_fold(root, |above, name| openat(&above, name.as_os_str(), flags | OFlags::NOFOLLOW, Mode::empty()).ok())?;
-    let is_link = fstat(&opened).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_symlink());
-    (!is_link).then_some(opened)
-}
-
 /// Grants rights to a path and what is below it; a path that does not exist grants nothing.
 fn grant(
     created: RulesetCreated,
@@ -231,34 +174,11 @@ fn grant(
 }
 
 /// Returns those of the rights that there are to a file of this kind.
-fn rights_to(file: impl AsFd, rights: BitFlags<AccessFs>) -> BitFlags<AccessFs> {
+pub(super) fn rights_to(file: impl AsFd, rights: BitFlags<AccessFs>) -> BitFlags<AccessFs> {
     let is_directory = fstat(&file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir());
     if is_directory { rights } else { rights & AccessFs::from_file(LEVEL) }
 }
 
 fn identity(path: &Path) -> Option<Identity> {
     fstat(open(path)?).ok().map(|stat| Identity(stat.st_dev, stat.st_ino))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-
-    #[test]
-    fn links_are_not_followed_step_by_step_either() {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
-        fs::create_dir_all(root.join("real/deep")).unwrap();
-        std::os::unix::fs::symlink("real", root.join("link")).unwrap();
-        let file_of = |path: &str, open: &dyn Fn(&Path) -> Option<OwnedFd>| {
-            open(&root.join(path)).map(|file| fstat(file).unwrap().st_ino)
-        };
-        for (path, is_opened) in
-            [("", true), ("real", true), ("real/deep", true), ("link", false), ("link/deep", false), ("none", false)]
-        {
-            let found = file_of(path, &|path| open_by_steps(path, OFlags::PATH | OFlags::CLOEXEC));
-            assert_eq!((found.is_some(), found), (is_opened, file_of(path, &open)), "{path}");
-        }
-    }
 }

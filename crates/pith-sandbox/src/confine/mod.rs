@@ -6,7 +6,11 @@
 #[cfg(target_os = "linux")]
 mod arguments;
 #[cfg(target_os = "linux")]
+mod devices;
+#[cfg(target_os = "linux")]
 mod files;
+#[cfg(target_os = "linux")]
+mod open;
 #[cfg(target_os = "linux")]
 mod program;
 #[cfg(target_os = "linux")]
@@ -127,7 +131,7 @@ pub fn confine_for_command(files: BorrowedFd<'_>, system_calls: &Filter) -> Resu
     let cause = |error: rustix::io::Errno| ConfineError { step: Step::Capabilities, cause: error.into() };
     drop_capabilities().map_err(cause)?;
     files::close_on_exec().map_err(|cause| ConfineError { step: Step::Landlock, cause })?;
-    files::grant_devices(files)?;
+    devices::grant(files)?;
     files::restrict(files)?;
     system_calls.apply().map_err(|error| ConfineError::new(Step::Seccomp, &error))
 }
