@@ -3,11 +3,12 @@
 
 use libfuzzer_sys::fuzz_target;
 use pith_permissions::CommandPattern;
-use pith_permissions::command::{Part, read};
+use pith_permissions::command::{Part, read, scan};
 
 fuzz_target!(|script: &str| {
     let reading = read(script);
     assert_eq!(reading, read(script), "the same text reads the same");
+    assert_eq!(scan(script), scan(script), "the same text mentions the same");
     let pattern = CommandPattern::parse("git *").expect("a pattern");
     reading.parts.iter().for_each(|part| check(part, &pattern));
 });

@@ -6,9 +6,11 @@
 pub mod command;
 
 mod grants;
+mod mention;
 mod paths;
 mod pattern;
 mod policy;
+mod programs;
 mod rule;
 mod sources;
 mod suggest;

@@ -103,7 +103,7 @@ fn covers(pattern: &[Symbol], command: &[Symbol]) -> bool {
 }
 
 /// Whether the pattern matches for some value of the computed words.
-fn overlap(pattern: &[Symbol], command: &[Symbol]) -> bool {
+pub(crate) fn overlap(pattern: &[Symbol], command: &[Symbol]) -> bool {
     meets(pattern, command, |symbol| symbol == Symbol::Any)
 }
 

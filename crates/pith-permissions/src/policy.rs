@@ -1,12 +1,14 @@
 //! What becomes of a tool call: deny, ask, allow, by rules first and by the mode otherwise.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
 pub use pith_protocol::permissions::{PermissionMode as Mode, Unattended, Verdict};
 use pith_sandbox::domains::Host;
 
-use crate::command::{self, AccessKind, FileAccess, Part, Role, Word};
+use crate::command::{self, AccessKind, FileAccess, Part, Reading, Role, Word};
+use crate::mention::{Mentions, Wanted};
 use crate::paths::{is_ordinary_change, normalise, real};
 use crate::pattern::Fit;
 use crate::rule::Rule;
@@ -81,8 +83,8 @@ pub struct JudgedPart {
 pub enum Reason {
     /// A rule matched.
     Rule { rule: String, origin: String },
-    /// A rule against it may match, depending on words that only the shell will know.
-    Possible { rule: String },
+    /// A rule against it may be meant: it mentions what the rule names, or words that only the shell will know decide.
+    Possible { rule: String, mentioned: Option<String> },
     /// No rule matched.
     Mode,
     /// It is not understood.
@@ -179,10 +181,17 @@ impl Policy {
         for file in &reading.files {
             decisions.push(self.judge_redirection(call, file, allowed.as_ref()));
         }
-        if !reading.opaque.is_empty() {
+        let is_open = allowed.is_some() || self.mode == Mode::Allow;
+        let hidden =
+            if is_ruled { self.judge_mentions(call, script, &reading, &mut parts, &mut decisions) } else { None };
+        // Where everything is allowed but what rules name, only what may hide a name matters.
+        let is_read = reading.opaque.is_empty() || is_ruled && is_open;
+        if hidden.is_some() || !is_read {
             let verdict = self.default_for(call, None).0.max(Verdict::Ask);
             decisions.push((verdict, Reason::Opaque));
         }
+        let mut opaque = reading.opaque;
+        opaque.extend(hidden.filter(|why| !opaque.contains(why)));
         // Of equal verdicts the first one gives the reason.
         let strictest = decisions.into_iter().reduce(|one, other| if other.0 > one.0 { other } else { one });
         let (mut verdict, reason) =
@@ -193,7 +202,41 @@ impl Policy {
         }
         let writes = reading.files.iter().filter(|file| file.kind == AccessKind::Write);
         let writes = writes.map(|file| file.path.shown().to_owned()).collect();
-        Judgement { verdict, reason, parts, opaque: reading.opaque, writes }
+        Judgement { verdict, reason, parts, opaque, writes }
+    }
+
+    /// Asks about what mentions a program that a rule is against. Returns why something runs that cannot be read.
+    fn judge_mentions(
+        &self,
+        call: &ToolUse,
+        script: &str,
+        reading: &Reading,
+        parts: &mut Vec<JudgedPart>,
+        decisions: &mut Vec<Decision>,
+    ) -> Option<String> {
+        let scan = command::scan(script);
+        let mentions = Mentions::of(&scan);
+        let mut judged = HashSet::new();
+        reading.parts.iter().for_each(|part| collect_keys(part, &mut judged));
+        let against = self.deny.iter().chain(&self.ask).filter(|rule| rule.names(call.tool));
+        for rule in against {
+            let Some(pattern) = rule.command() else { continue };
+            let found = mentions.find(pattern, |words| judged.contains(&key(words)));
+            let Some((mentioned, text)) = found else { continue };
+            let reason = Reason::Possible { rule: rule.text.clone(), mentioned: Some(mentioned) };
+            decisions.push((Verdict::Ask, reason.clone()));
+            let shown = text.shown();
+            let is_text = |part: &&mut JudgedPart| shown_words(&part.words).ends_with(&shown);
+            match parts.iter_mut().find(is_text) {
+                Some(part) if part.verdict >= Verdict::Ask => {}
+                Some(part) => (part.verdict, part.reason) = (Verdict::Ask, reason),
+                None => {
+                    let words = vec![Word::Unknown(shown)];
+                    parts.push(JudgedPart { words, verdict: Verdict::Ask, reason, is_altered: false });
+                }
+            }
+        }
+        scan.hidden
     }
 
     fn judge_part(
@@ -234,8 +277,10 @@ impl Policy {
         let fit = |rule: &Rule| {
             let pattern = rule.command().filter(|_| rule.names(call.tool))?;
             let of_name = named.as_deref().map_or(Fit::No, |words| pattern.fit(words));
-            let fit = pattern.fit(&part.words);
-            Some(if fit == Fit::No || of_name == Fit::Yes { of_name } else { fit })
+            // Options elsewhere, or written otherwise, make no other command of it.
+            let words = named.as_ref().filter(|_| part.words[0].literal().is_none()).unwrap_or(&part.words);
+            let fits = [of_name, pattern.fit(words), Wanted::of(pattern).fit(words)];
+            fits.into_iter().max_by_key(|fit| *fit as u8)
         };
         let against = |rules: &[Rule], wanted: Fit| rules.iter().find(|rule| fit(rule) == Some(wanted)).cloned();
         if let Some(rule) = against(&self.deny, Fit::Yes) {
@@ -251,7 +296,7 @@ impl Policy {
             return Some((Verdict::Ask, by(&rule)));
         }
         if let Some(rule) = against(&self.deny, Fit::Maybe).or_else(|| against(&self.ask, Fit::Maybe)) {
-            return Some((Verdict::Ask, Reason::Possible { rule: rule.text }));
+            return Some((Verdict::Ask, Reason::Possible { rule: rule.text, mentioned: None }));
         }
         if part.is_altered {
             return None;
@@ -279,7 +324,7 @@ impl Policy {
                 let decision = self.ruled(tool, is_bare, is_bare).or_else(|| allowed.cloned());
                 match (possible, decision) {
                     (_, Some(decision)) if decision.0 != Verdict::Allow => decision,
-                    (Some(rule), _) => (Verdict::Ask, Reason::Possible { rule: rule.text.clone() }),
+                    (Some(rule), _) => (Verdict::Ask, Reason::Possible { rule: rule.text.clone(), mentioned: None }),
                     (None, Some(decision)) => decision,
                     (None, None) => match self.mode {
                         Mode::Allow => (Verdict::Allow, Reason::Mode),
@@ -296,12 +341,32 @@ fn is_bare(rule: &Rule) -> bool {
     rule.specifier.is_none()
 }
 
-/// The words with the program's name instead of its path; `None` if it is called by its name.
+/// The words with the program's name instead of its path; `None` if it is called by its name. Of `"$HOME/bin/x"` the name
+/// is known too.
 fn base_named(words: &[Word]) -> Option<Vec<Word>> {
-    let (_, name) = words.first()?.literal()?.rsplit_once('/')?;
+    let first = words.first()?;
+    let (_, name) = first.shown().trim_end_matches('"').rsplit_once('/')?;
+    let is_plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
+    if first.literal().is_none() && !is_plain {
+        return None;
+    }
     let mut named = words.to_vec();
     named[0] = Word::Literal(name.to_owned());
     Some(named)
+}
+
+/// What tells commands apart that two readers have found.
+fn key(words: &[Word]) -> Vec<Option<String>> {
+    words.iter().map(|word| word.literal().map(str::to_owned)).collect()
+}
+
+fn shown_words(words: &[Word]) -> String {
+    words.iter().map(Word::shown).collect::<Vec<_>>().join(" ")
+}
+
+fn collect_keys(part: &Part, keys: &mut HashSet<Vec<Option<String>>>) {
+    keys.insert(key(&part.words));
+    part.inner.iter().for_each(|inner| collect_keys(inner, keys));
 }
 
 fn stricter(one: Decision, other: Decision) -> Decision {
@@ -320,7 +385,7 @@ impl Judgement {
     /// Returns the text of the rule that decided, or that may.
     pub fn rule(&self) -> Option<&str> {
         match &self.reason {
-            Reason::Rule { rule, .. } | Reason::Possible { rule } => Some(rule),
+            Reason::Rule { rule, .. } | Reason::Possible { rule, .. } => Some(rule),
             Reason::Mode | Reason::Opaque => None,
         }
     }

@@ -114,7 +114,7 @@ fn a_computed_word_that_could_be_forbidden_asks() {
     assert_eq!(command(&policy, "rm $flags x"), Verdict::Ask);
     assert_eq!(command(&policy, "rm -rf x"), Verdict::Deny);
     assert_eq!(command(&policy, "ls $flags"), Verdict::Allow);
-    assert_eq!(command(&policy, "eval x"), Verdict::Ask, "what is not understood asks");
+    assert_eq!(command(&policy, "eval \"$x\""), Verdict::Ask, "what is not understood asks");
 }
 
 #[test]

@@ -88,7 +88,8 @@ fn line(verdict: Verdict, words: &[Word], why: &str) -> String {
 fn why(reason: &Reason, mode: &str) -> String {
     match reason {
         Reason::Rule { rule, origin } => format!("{rule} of {origin}"),
-        Reason::Possible { rule } => format!("{rule} may be meant"),
+        Reason::Possible { rule, mentioned: Some(mentioned) } => format!("mentions `{mentioned}`, see {rule}"),
+        Reason::Possible { rule, mentioned: None } => format!("{rule} may be meant"),
         Reason::Mode => format!("mode {mode}"),
         Reason::Opaque => "not all of it is understood".to_owned(),
     }

@@ -40,9 +40,12 @@ const OPAQUE: &[&str] = &[
 
 const SHELLS: [&str; 4] = ["sh", "bash", "zsh", "dash"];
 
+/// How many commands may run one another.
+pub(super) const MAX_INSIDE: usize = 32;
+
 /// A program that runs its last arguments.
-struct Wrapper {
-    name: &'static str,
+pub(super) struct Wrapper {
+    pub name: &'static str,
     /// Options without a value.
     flags: &'static [&'static str],
     /// Options whose value is the next word, or follows at once.
@@ -51,7 +54,7 @@ struct Wrapper {
     n_operands: usize,
 }
 
-const WRAPPERS: &[Wrapper] = &[
+pub(super) const WRAPPERS: &[Wrapper] = &[
     Wrapper {
         name: "timeout",
         flags: &["--preserve-status", "--foreground", "-v", "--verbose"],
@@ -91,6 +94,11 @@ impl Reader {
             self.opaque(format!("a command that is not literal: {}", part.words[0].shown()));
             return part;
         };
+        if self.n_inside == MAX_INSIDE {
+            self.opaque("too many commands inside one another".to_owned());
+            return part;
+        }
+        self.n_inside += 1;
         let arguments = part.words[1..].to_vec();
         // A program found by its path does what its name says, as far as anybody can know.
         match name.rsplit('/').next().unwrap_or(&name) {
@@ -110,6 +118,7 @@ impl Reader {
                 }
             }
         }
+        self.n_inside -= 1;
         part
     }
 
@@ -200,7 +209,7 @@ impl Reader {
 }
 
 /// Returns where the command begins; `None` if an option is not known or not literal.
-fn command_start(wrapper: &Wrapper, arguments: &[Word]) -> Option<usize> {
+pub(super) fn command_start(wrapper: &Wrapper, arguments: &[Word]) -> Option<usize> {
     let mut n_operands = wrapper.n_operands;
     let mut position = 0;
     while let Some(word) = arguments.get(position) {

@@ -2,14 +2,27 @@
 //!
 //! The parser is that of a whole shell; over its tree stands a list of the node kinds that are understood. Whatever is
 //! not on the list is *opaque*: nobody can say what it runs, so no rule can allow it.
+//!
+//! [`read`] is that strict reading. [`scan`] walks the same tree for rules against something, the other way round: every
+//! text in it counts, unless it is clearly only printed or searched for.
 
 mod expansion;
+mod invocation;
+mod known;
 mod look_through;
 mod prescreen;
 mod reader;
 mod redirection;
+mod scan;
+mod strings;
+mod tokens;
+mod walk;
 mod word;
+mod word_text;
 
+pub use scan::{Scan, scan};
+pub(crate) use tokens::{COMPUTED, is_computed};
+pub use tokens::{Text, TextKind};
 pub use word::Word;
 
 /// What a shell command would run, read and write.

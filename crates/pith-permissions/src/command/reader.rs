@@ -36,6 +36,8 @@ pub(super) struct Reader {
     pub files: Vec<FileAccess>,
     opaque: Vec<String>,
     n_scripts: usize,
+    /// How many commands run the one that is read.
+    pub n_inside: usize,
     /// Whether a variable that programs look at is set for all that follows.
     is_altered: bool,
     /// Whether the directory changes, so that relative paths are not known.
@@ -282,6 +284,6 @@ fn alter(part: &mut Part) {
     part.inner.iter_mut().for_each(alter);
 }
 
-fn parse(script: &str) -> Option<Program> {
+pub(super) fn parse(script: &str) -> Option<Program> {
     Parser::new(script.as_bytes(), &OPTIONS).parse_program().ok()
 }

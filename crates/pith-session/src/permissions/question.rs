@@ -146,7 +146,7 @@ pub(super) fn frame(
 
 fn part(part: &JudgedPart) -> CommandPart {
     let rule = match &part.reason {
-        Reason::Rule { rule, .. } | Reason::Possible { rule } => Some(rule.clone()),
+        Reason::Rule { rule, .. } | Reason::Possible { rule, .. } => Some(rule.clone()),
         Reason::Mode | Reason::Opaque => None,
     };
     CommandPart { words: part.words.iter().map(|word| word.shown().to_owned()).collect(), verdict: part.verdict, rule }
@@ -190,7 +190,10 @@ fn reason(call: &HeldCall, mode: PermissionMode) -> String {
     }
     match &call.judgement.reason {
         Reason::Rule { rule, .. } => format!("Rule: {} {rule}", Verdict::Ask.as_str()),
-        Reason::Possible { rule } => format!("Rule: {rule} may be meant"),
+        Reason::Possible { rule, mentioned: Some(mentioned) } => {
+            format!("Rule: {} {rule}, because it mentions `{mentioned}`", Verdict::Ask.as_str())
+        }
+        Reason::Possible { rule, mentioned: None } => format!("Rule: {rule} may be meant"),
         Reason::Mode => format!("Mode: {}", mode.as_str()),
         Reason::Opaque => format!("Not understood: {}", call.judgement.opaque.join(", ")),
     }

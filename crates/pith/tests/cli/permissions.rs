@@ -38,6 +38,23 @@ fn a_command_is_judged_part_by_part() {
 }
 
 #[test]
+fn a_mention_of_a_denied_program_asks_and_says_so() {
+    let home = TempHome::new();
+    home.write_settings(&json!({"permissions": {"deny": ["bash(git push:*)"]}}));
+    let rule = "bash(git push:*)";
+    let (text, code) = check(&home, &["ls && ionice git push"]);
+    let expected = format!(
+        "allow  ls  (mode allow)\nask    ionice git push  (mentions `git push`, see {rule})\nverdict: ask (mentions `git push`, see {rule})\n"
+    );
+    assert_eq!((text.as_str(), code), (expected.as_str(), 2));
+    let (text, code) = check(&home, &["PS4='$(git push)'; set -x; :"]);
+    assert!(text.contains("ask    $(git push)  (mentions `git push`"), "{text}");
+    assert_eq!(code, 2);
+    assert_eq!(check(&home, &["git -C . push"]).1, 1);
+    assert_eq!(check(&home, &["grep -rn 'git push' docs"]).1, 0);
+}
+
+#[test]
 fn one_answer_names_the_first_refusal_and_fails() {
     let (home, server) = scene([Turn::call("bash", json!({"command": "echo ran > out.txt"})), Turn::text("Then not.")]);
     let output = run(&home, [&model()[..], &["-p", "--permission-mode", "ask", "go"]].concat());
