@@ -65,8 +65,8 @@ fn covers_words(rule: &str, command: &[String]) -> bool {
     }
 }
 
-fn covers_path(rule: &str, path: &str) -> bool {
-    let Some(said) = rule.strip_prefix("edit(").and_then(|rule| rule.strip_suffix(')')) else { return false };
+/// The path without `.` and `..`.
+fn normal(path: &str) -> String {
     let mut real: Vec<&str> = Vec::new();
     for name in path.split('/').filter(|name| !name.is_empty() && *name != ".") {
         match name {
@@ -74,7 +74,12 @@ fn covers_path(rule: &str, path: &str) -> bool {
             name => real.push(name),
         }
     }
-    let path = format!("/{}", real.join("/"));
+    format!("/{}", real.join("/"))
+}
+
+fn covers_path(rule: &str, path: &str) -> bool {
+    let Some(said) = rule.strip_prefix("edit(").and_then(|rule| rule.strip_suffix(')')) else { return false };
+    let path = normal(path);
     let whole = match (said.strip_prefix("//"), said.strip_prefix("./")) {
         (Some(absolute), _) => format!("/{absolute}"),
         (None, Some(relative)) => format!("{CWD}/{relative}"),
@@ -268,5 +273,33 @@ fn no_beginning_of_a_harmful_command_is_offered() {
         assert_eq!(wide, None, "{text}");
         let exact = vec![format!("bash({text})")];
         assert!(narrow.is_none() || narrow == Some(exact), "{text}");
+    }
+}
+
+#[test]
+fn no_rule_is_wider_than_what_was_asked_about() {
+    let mut dice = Dice(0xd1d);
+    for _ in 0..N_HISTORIES * 4 {
+        let call = dice.made();
+        let Some(rules) = suggest(&call.tool_use()).narrow else { continue };
+        match &call {
+            Made::Change(asked) => {
+                let asked = normal(asked);
+                let (directory, _) = asked.rsplit_once('/').expect("absolute");
+                let is_inside = directory.starts_with(&format!("{CWD}/"));
+                for other in PATHS.iter().filter(|other| rules.iter().any(|rule| covers_path(rule, other))) {
+                    let other = normal(other);
+                    let is_near = is_inside && other.starts_with(&format!("{directory}/"));
+                    assert!(other == asked || is_near, "{rules:?} for {asked} covers {other}");
+                }
+            }
+            Made::Script { commands, files, text } => {
+                let is_plain = files.iter().all(|(_, file)| file == "/dev/null");
+                assert!(is_plain && commands.len() == 1, "{rules:?} for {text}");
+                let [rule] = rules.as_slice() else { panic!("{rules:?} for {text}") };
+                assert_eq!(*rule, format!("bash({})", commands[0].join(" ")), "{text}");
+            }
+            Made::Other(tool) => panic!("{rules:?} for {tool}"),
+        }
     }
 }

@@ -17,9 +17,8 @@ fn judge(policy: &Policy, host: &str, port: u16) -> (Verdict, String) {
     let action = Action::Connect(&host, port);
     let (workspace, home) = (Path::new("/work"), Path::new("/home/u"));
     let call = ToolUse { tool: "network", action, workspace, home, is_confined: true };
-    let judgement = policy.judge(&call);
     let [rule] = &*suggest(&call).narrow.unwrap() else { panic!("one rule") };
-    (judgement.verdict, rule.clone())
+    (policy.judge(&call).verdict, rule.clone())
 }
 
 #[test]

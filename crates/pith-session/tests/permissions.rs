@@ -197,7 +197,8 @@ async fn a_grant_is_what_the_option_says() {
         expected.extend(others);
         expected.retain(|option| *option != "Deny and stop");
         let mut offered = lasting(&question);
-        (expected.sort_unstable(), offered.sort_unstable());
+        expected.sort_unstable();
+        offered.sort_unstable();
         assert_eq!(offered, expected, "{question}");
         host.answer(&question, chosen(answer));
     }
