@@ -1591,8 +1591,8 @@ export type OfferedCommand = {
   sourceInfo: Source;
 };
 
-/** What an answer means: this call; such calls in this session; such calls in this project; not this call; not this call, and the run ends. */
-export type OptionId = "once" | "session" | "project" | "deny" | "stop";
+/** What an answer means: this call; what the option's rule says, or else this very call again, in this session; what its rule says in this project; similar calls in this project, as its rule says; not this call; not this call, and the run ends. */
+export type OptionId = "once" | "session" | "project" | "similar" | "deny" | "stop";
 
 /** What kind of answer it is, in the words of the Agent Client Protocol. */
 export type OptionKind = "allow_once" | "allow_always" | "reject_once" | "reject_always";
@@ -1679,7 +1679,7 @@ export type PermissionRecord = {
 
 /** The answer to a `permission_request`. The message of a refusal is told to the model. */
 export type PermissionResponse = {
-  optionId: "once" | "session" | "project" | "deny" | "stop";
+  optionId: "once" | "session" | "project" | "similar" | "deny" | "stop";
   message?: string;
   type: "permission_response";
   /** That of the request. */

@@ -50,7 +50,7 @@ fn option(option: &permissions::PermissionOption) -> PermissionOption {
         (OptionId::Once, _) => "Allow".to_owned(),
         (OptionId::Session, Some(rule)) => format!("Always allow {rule} in this session"),
         (OptionId::Session, None) => "Always allow this call in this session".to_owned(),
-        (OptionId::Project, rule) => {
+        (OptionId::Project | OptionId::Similar, rule) => {
             format!("Always allow {} in this project", rule.as_deref().unwrap_or("such calls"))
         }
         (OptionId::Deny, _) => "Reject".to_owned(),

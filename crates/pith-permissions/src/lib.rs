@@ -18,4 +18,4 @@ pub use pattern::{CommandPattern, Fit};
 pub use policy::{Action, JudgedPart, Judgement, Mode, Policy, Reason, ToolUse, Unattended, Verdict};
 pub use rule::{Bases, Origin, Rule, RuleError};
 pub use sources::{LoadedPolicy, RuleFlags, Sources};
-pub use suggest::{rules_for, rules_for_session};
+pub use suggest::{Suggestions, suggest};

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pith_permissions::{Action, Bases, Origin, Policy, Rule, ToolUse, Verdict, rules_for};
+use pith_permissions::{Action, Bases, Origin, Policy, Rule, ToolUse, Verdict, suggest};
 use pith_sandbox::domains;
 
 fn rules(texts: &[&str]) -> Vec<Rule> {
@@ -17,9 +17,8 @@ fn judge(policy: &Policy, host: &str, port: u16) -> (Verdict, String) {
     let action = Action::Connect(&host, port);
     let (workspace, home) = (Path::new("/work"), Path::new("/home/u"));
     let call = ToolUse { tool: "network", action, workspace, home, is_confined: true };
-    let judgement = policy.judge(&call);
-    let [rule] = &*rules_for(&call, &judgement).unwrap() else { panic!("one rule") };
-    (judgement.verdict, rule.clone())
+    let [rule] = &*suggest(&call).narrow.unwrap() else { panic!("one rule") };
+    (policy.judge(&call).verdict, rule.clone())
 }
 
 #[test]

@@ -171,9 +171,17 @@ pub struct PermissionOption {
 }
 
 words! {
-    /// What an answer means: this call; such calls in this session; such calls in this project; not this call; not this
-    /// call, and the run ends.
-    OptionId { Once = "once", Session = "session", Project = "project", Deny = "deny", Stop = "stop" }
+    /// What an answer means: this call; what the option's rule says, or else this very call again, in this session; what
+    /// its rule says in this project; similar calls in this project, as its rule says; not this call; not this call, and
+    /// the run ends.
+    OptionId {
+        Once = "once",
+        Session = "session",
+        Project = "project",
+        Similar = "similar",
+        Deny = "deny",
+        Stop = "stop",
+    }
 
     /// What kind of answer it is, in the words of the Agent Client Protocol.
     OptionKind {
@@ -189,7 +197,7 @@ impl OptionId {
     pub fn kind(self) -> OptionKind {
         match self {
             OptionId::Once => OptionKind::AllowOnce,
-            OptionId::Session | OptionId::Project => OptionKind::AllowAlways,
+            OptionId::Session | OptionId::Project | OptionId::Similar => OptionKind::AllowAlways,
             OptionId::Deny => OptionKind::RejectOnce,
             OptionId::Stop => OptionKind::RejectAlways,
         }

@@ -98,7 +98,7 @@ async fn one_question_at_a_time_and_free_calls_start_meanwhile() {
     let title = "Allow bash?\n\n  git push origin main\n\nRule: ask bash";
     assert_eq!(first["title"], title);
     assert_eq!(first["timeout"], 300_000, "a host that may ignore dialogs is not waited for for ever");
-    let options = json!(["Allow once", "Allow for this session", "Deny", "Deny and stop"]);
+    let options = json!(["Allow once", "Allow for this session: this very call", "Deny", "Deny and stop"]);
     assert_eq!(first["options"], options, "a rule about the whole tool is not the user's to give for good");
     host.settle().await;
     assert_eq!(host.count(json!({"type": "tool_execution_end", "toolName": "free"})), 1);
@@ -124,11 +124,11 @@ async fn an_answer_settles_the_waiting_calls_that_it_covers() {
     set(&mut host, json!({"mode": "ask"})).await;
     host.send(prompt());
     let first = host.wait(dialog()).await;
-    assert_eq!(first["options"][2], "Allow in this project: bash(git push origin:*)");
-    host.answer(&first, chosen("Allow for this session"));
+    assert_eq!(first["options"][2], "Allow in this project: bash(git push origin main)");
+    host.answer(&first, chosen("Allow for this session: bash(git push origin main)"));
     let second = host.wait(dialog()).await;
     assert_eq!(second["title"], "Allow bash?\n\n  ls\n\nMode: ask");
-    host.answer(&second, chosen("Allow in this project: bash(ls:*)"));
+    host.answer(&second, chosen("Allow in this project: bash(ls)"));
     let third = host.wait(dialog()).await;
     assert_eq!(third["title"], "Allow bash?\n\n  git push -f\n\nMode: ask", "another command than the one allowed");
     host.answer(&third, json!({"cancelled": true}));
@@ -136,10 +136,73 @@ async fn an_answer_settles_the_waiting_calls_that_it_covers() {
     assert_eq!(ran.count(), 3);
     let now = host.data(json!({"type": "get_permissions"})).await;
     let granted: Vec<&Value> = now["granted"].as_array().expect("rules").iter().map(|rule| &rule["rule"]).collect();
-    assert_eq!(granted, ["bash(ls:*)", "bash(git push origin:*)"]);
-    set(&mut host, json!({"forget": ["bash(ls:*)", "bash(git push origin:*)"]})).await;
+    assert_eq!(granted, ["bash(ls)", "bash(git push origin main)"]);
+    set(&mut host, json!({"forget": ["bash(ls)", "bash(git push origin main)"]})).await;
     let left = host.data(json!({"type": "get_permissions"})).await;
     assert_eq!((&left["granted"], &left["mode"]), (&json!([]), &json!("ask")));
+    host.finish().await;
+}
+
+/// Options of a dialog that allow more than one call.
+fn lasting(question: &Value) -> Vec<&str> {
+    let options = question["options"].as_array().expect("options").iter().filter_map(Value::as_str);
+    options.filter(|option| option.starts_with("Allow for") || option.starts_with("Allow in")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_is_what_the_option_says() {
+    let write = |path: &str| Turn::call("write", json!({"path": path, "content": "x"}));
+    let script = [
+        write("a.txt"),
+        write("../outside.txt"),
+        write("src/a.rs"),
+        write("src/deep/b.rs"),
+        write("other/c.rs"),
+        bash("rm -f a.txt"),
+        bash("rm -rf /elsewhere"),
+        bash("git status && rm -f x"),
+        bash("rm -f x"),
+        bash("git status -s"),
+        bash("git status --long"),
+        bash("git push"),
+        Turn::text("done"),
+    ];
+    let (builder, _) = bench(script);
+    let mut host = builder.tool("write", |_, _| async { ToolOutput::text("wrote") }).open();
+    set(&mut host, json!({"mode": "ask"})).await;
+    host.send(prompt());
+    let parent = host.directory().parent().expect("a parent").display().to_string();
+    let outside =
+        ["for this session", "in this project"].map(|span| format!("Allow {span}: edit(/{parent}/outside.txt)"));
+    for (answer, others) in [
+        ("Allow for this session: edit(./a.txt)", vec!["Allow in this project: edit(./a.txt)"]),
+        // In spite of the grant for a.txt.
+        (&outside[0], vec![&outside[1]]),
+        ("Allow for this session: edit(src/**)", vec!["Allow in this project: edit(src/**)"]),
+        // src/deep/b.rs is covered.
+        ("Allow for this session: edit(other/**)", vec!["Allow in this project: edit(other/**)"]),
+        ("Allow for this session: bash(rm -f a.txt)", vec!["Allow in this project: bash(rm -f a.txt)"]),
+        ("Allow for this session: bash(rm -rf /elsewhere)", vec!["Allow in this project: bash(rm -rf /elsewhere)"]),
+        ("Allow for this session: this very call", vec![]),
+        ("Allow for this session: bash(rm -f x)", vec!["Allow in this project: bash(rm -f x)"]),
+        (
+            "Allow in this project: bash(git status:*)",
+            vec!["Allow for this session: bash(git status -s)", "Allow in this project: bash(git status -s)"],
+        ),
+        // git status --long is covered.
+        ("Deny and stop", vec!["Allow for this session: bash(git push)", "Allow in this project: bash(git push)"]),
+    ] {
+        let question = host.wait(dialog()).await;
+        let mut expected = vec![answer];
+        expected.extend(others);
+        expected.retain(|option| *option != "Deny and stop");
+        let mut offered = lasting(&question);
+        expected.sort_unstable();
+        offered.sort_unstable();
+        assert_eq!(offered, expected, "{question}");
+        host.answer(&question, chosen(answer));
+    }
+    host.wait_type("agent_settled").await;
     host.finish().await;
 }
 
@@ -150,8 +213,9 @@ async fn what_no_rule_can_say_is_allowed_as_it_is() {
     set(&mut host, json!({"mode": "ask"})).await;
     host.send(prompt());
     let first = host.wait(dialog()).await;
-    assert_eq!(first["options"], json!(["Allow once", "Allow for this session", "Deny", "Deny and stop"]));
-    host.answer(&first, chosen("Allow for this session"));
+    let this_call = "Allow for this session: this very call";
+    assert_eq!(first["options"], json!(["Allow once", this_call, "Deny", "Deny and stop"]));
+    host.answer(&first, chosen(this_call));
     let other = host.wait(dialog()).await;
     assert!(other["title"].as_str().expect("a title").contains("y.py"), "{other}");
     host.answer(&other, chosen("Deny"));
@@ -263,8 +327,9 @@ async fn hosts_that_accept_it_are_asked_with_data() {
     assert_eq!(request["parts"][1], json!({"words": ["rm", "-rf", "x"], "verdict": "allow"}));
     assert_eq!((&request["writes"], &request["sandbox"]), (&json!(["log"]), &json!("off")));
     assert_eq!(request.get("timeout"), None, "this host answers");
-    let option = json!({"id": "project", "kind": "allow_always", "rule": "bash(git push:*)"});
-    assert_eq!(request["options"][2], option);
+    let ids: Vec<&Value> = request["options"].as_array().expect("options").iter().map(|option| &option["id"]).collect();
+    assert_eq!(ids, ["once", "session", "deny", "stop"], "no rule says just this call");
+    assert_eq!(request["options"][1], json!({"id": "session", "kind": "allow_always"}));
     host.answer(&request, json!({"optionId": "deny", "message": "Use a branch."}));
     host.wait_type("agent_settled").await;
     assert_eq!(results(&host), ["The user did not allow this. Use a branch."]);
@@ -318,14 +383,14 @@ async fn a_session_remembers_its_answers_and_its_mode() {
     set(&mut host, json!({"mode": "ask"})).await;
     host.send(prompt());
     let question = host.wait(dialog()).await;
-    host.answer(&question, chosen("Allow for this session"));
+    host.answer(&question, chosen("Allow for this session: bash(git push origin main)"));
     host.wait_type("agent_settled").await;
     let file = host.state().await["sessionFile"].clone();
     host.data(json!({"type": "new_session"})).await;
     assert_eq!(host.data(json!({"type": "get_permissions"})).await["granted"], json!([]));
     host.data(json!({"type": "switch_session", "sessionPath": file})).await;
     let back = host.data(json!({"type": "get_permissions"})).await;
-    assert_eq!((&back["mode"], &back["granted"][0]["rule"]), (&json!("ask"), &json!("bash(git push origin:*)")));
+    assert_eq!((&back["mode"], &back["granted"][0]["rule"]), (&json!("ask"), &json!("bash(git push origin main)")));
     host.run("again").await;
     assert_eq!((ran.count(), host.count(dialog())), (2, 1));
     host.finish().await;

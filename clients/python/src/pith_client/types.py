@@ -1912,9 +1912,10 @@ class OfferedCommand(_OfferedCommand, total=False):
     location: Union[str, None]
 
 
-#: What an answer means: this call; such calls in this session; such calls in this project; not this call; not this
-#: call, and the run ends.
-OptionId: TypeAlias = "Literal['once', 'session', 'project', 'deny', 'stop']"
+#: What an answer means: this call; what the option's rule says, or else this very call again, in this session; what
+#: its rule says in this project; similar calls in this project, as its rule says; not this call; not this call, and
+#: the run ends.
+OptionId: TypeAlias = "Literal['once', 'session', 'project', 'similar', 'deny', 'stop']"
 
 
 #: What kind of answer it is, in the words of the Agent Client Protocol.
@@ -2015,7 +2016,7 @@ class PermissionRecord(_PermissionRecord, total=False):
 
 
 class _PermissionResponse(TypedDict):
-    optionId: Literal['once', 'session', 'project', 'deny', 'stop']
+    optionId: Literal['once', 'session', 'project', 'similar', 'deny', 'stop']
     type: Literal['permission_response']
     id: str
 

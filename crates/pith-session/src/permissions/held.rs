@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pith_agent::{Effect, Verdict};
-use pith_permissions::{self as permissions, Action, Judgement, Policy, Reason, ToolUse};
+use pith_permissions::{self as permissions, Action, Bases, Judgement, Origin, Policy, Reason, ToolUse};
 use pith_protocol::audit::PermissionBy;
 use pith_tools::Workbench;
 use pith_tools::hosts::Host;
@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
 use super::hosts::HostQuestion;
+use super::parsed;
 
 /// What a gate sends to the session.
 pub(crate) enum FromGate {
@@ -93,6 +94,15 @@ impl Judge {
             verdict => verdict,
         };
         judgement
+    }
+
+    /// Whether a call would run if the user had granted these rules.
+    pub fn would_run(&self, call: &HeldCall, rules: &[String], bases: &Bases) -> bool {
+        let mut policy = Policy::clone(&self.policy);
+        policy.granted.extend(rules.iter().filter_map(|rule| parsed(rule, Origin::Session, bases)));
+        let judge = Judge { policy: Arc::new(policy), workbench: self.workbench.clone() };
+        let judgement = judge.judge(&call.tool, &call.subject, call.server.as_ref());
+        judgement.verdict == permissions::Verdict::Allow
     }
 
     /// The call as rules look at it.

@@ -1,24 +1,27 @@
 //! What a question about a call says, and which answers it offers.
 
 use pith_agent::Effect;
-use pith_permissions::{JudgedPart, Judgement, Reason, ToolUse, Verdict, rules_for, rules_for_session};
+use pith_permissions::{Bases, JudgedPart, Judgement, Reason, Suggestions, Verdict, suggest};
 use pith_protocol::host::UiMethod;
 use pith_protocol::permissions::{CommandPart, OptionId, PermissionFrame, PermissionMode, PermissionOption};
 use serde_json::Value;
 
-use super::held::{HeldCall, Subject};
+use super::held::{HeldCall, Judge, Subject};
 use super::hosts::COMMAND;
 
 /// How much of a command or of arguments is shown; the host has the rest with the call.
 const MAX_SHOWN: usize = 8_000;
 
-/// The answers that a question offers.
+/// The answers that a question offers. What each allows stands in it: no answer makes a wider rule than the one it
+/// displays.
 #[derive(Clone, Debug)]
 pub(super) struct Offer {
     /// What an answer for the session allows; `None` if such calls are always asked about.
     pub session: Option<Grant>,
-    /// The rules that an answer for the project makes; `None` if there is no safe one.
+    /// The rules that an answer for the project makes; `None` if no rule says just this call.
     pub project: Option<Vec<String>>,
+    /// The rules for similar calls in the project; `None` if there are none that are safe.
+    pub similar: Option<Vec<String>>,
 }
 
 /// What an answer for the session allows.
@@ -30,36 +33,49 @@ pub(super) enum Grant {
 }
 
 impl Offer {
-    pub fn of(call: &HeldCall, tool_use: &ToolUse) -> Offer {
+    /// Returns what can be answered. A rule that would not let this very call run is not offered.
+    pub fn of(call: &HeldCall, judge: &Judge, bases: &Bases) -> Offer {
         if call.unsandboxed().is_some() {
-            return Offer { session: None, project: None };
+            return Offer { session: None, project: None, similar: None };
         }
-        let session = rules_for_session(tool_use, &call.judgement).map_or(Grant::Call, Grant::Rules);
-        Offer { session: Some(session), project: rules_for(tool_use, &call.judgement) }
+        let Suggestions { narrow, wide } = suggest(&judge.tool_use(&call.tool, &call.subject));
+        let helps = |rules: &Vec<String>| judge.would_run(call, rules, bases);
+        let narrow = narrow.filter(helps);
+        let is_destructive = call.server.as_ref().is_some_and(|tool| tool.is_destructive);
+        let similar = wide.filter(|_| !is_destructive).filter(helps);
+        Offer { session: Some(narrow.clone().map_or(Grant::Call, Grant::Rules)), project: narrow, similar }
     }
 
     /// What can be answered, in the order in which it is shown.
     fn ids(&self) -> impl Iterator<Item = OptionId> {
         let session = self.session.as_ref().map(|_| OptionId::Session);
         let project = self.project.as_ref().map(|_| OptionId::Project);
-        [Some(OptionId::Once), session, project, Some(OptionId::Deny), Some(OptionId::Stop)].into_iter().flatten()
+        let similar = self.similar.as_ref().map(|_| OptionId::Similar);
+        [Some(OptionId::Once), session, project, similar, Some(OptionId::Deny), Some(OptionId::Stop)]
+            .into_iter()
+            .flatten()
     }
 
     /// The rules that an answer makes, as one text.
     fn rule(&self, id: OptionId) -> Option<String> {
-        match (id, &self.session, &self.project) {
-            (OptionId::Session, Some(Grant::Rules(rules)), _) | (OptionId::Project, _, Some(rules)) => {
-                Some(rules.join(", "))
-            }
-            _ => None,
-        }
+        let rules = match id {
+            OptionId::Session => match self.session.as_ref()? {
+                Grant::Rules(rules) => rules,
+                Grant::Call => return None,
+            },
+            OptionId::Project => self.project.as_ref()?,
+            OptionId::Similar => self.similar.as_ref()?,
+            OptionId::Once | OptionId::Deny | OptionId::Stop => return None,
+        };
+        Some(rules.join(", "))
     }
 
     fn label(&self, id: OptionId) -> String {
+        let rule = || self.rule(id).unwrap_or_else(|| "this very call".to_owned());
         match id {
             OptionId::Once => "Allow once".to_owned(),
-            OptionId::Session => "Allow for this session".to_owned(),
-            OptionId::Project => format!("Allow in this project: {}", self.rule(id).unwrap_or_default()),
+            OptionId::Session => format!("Allow for this session: {}", rule()),
+            OptionId::Project | OptionId::Similar => format!("Allow in this project: {}", rule()),
             OptionId::Deny => "Deny".to_owned(),
             OptionId::Stop => "Deny and stop".to_owned(),
         }

@@ -252,7 +252,7 @@ impl Session {
         let judge = self.judge();
         let Some(first) = self.permissions.questions.waiting.front() else { return };
         let call = &first.call;
-        let offer = Offer::of(call, &judge.tool_use(&call.tool, &call.subject));
+        let offer = Offer::of(call, &judge, &self.permissions.bases());
         let id = uuid::Uuid::new_v4().to_string();
         let unsure = (self.options.attendance == Attendance::Unsure).then_some(UNSURE_LIMIT);
         let limit = judge.policy.timeout.or(unsure);
@@ -311,7 +311,13 @@ impl Session {
         let call = first.call.clone();
         let asked_by = call.judgement.rule().map(str::to_owned);
         let allowed = |scope, rule| Settlement { by: PermissionBy::User, scope: Some(scope), rule, outcome: Ok(()) };
-        let settlement = match (option, &question.offer.session, &question.offer.project) {
+        let offer = &question.offer;
+        let for_project = match option {
+            Some(OptionId::Project) => offer.project.as_ref(),
+            Some(OptionId::Similar) => offer.similar.as_ref(),
+            _ => None,
+        };
+        let settlement = match (option, &offer.session, for_project) {
             (Some(OptionId::Once), ..) => allowed(PermissionScope::Once, asked_by),
             (Some(OptionId::Session), Some(Grant::Rules(rules)), _) => {
                 self.change_own_rules(|own| own.grant(rules));
@@ -321,7 +327,7 @@ impl Session {
                 self.change_own_rules(|own| own.grant_call(&call));
                 allowed(PermissionScope::Session, asked_by)
             }
-            (Some(OptionId::Project), _, Some(rules)) => {
+            (_, _, Some(rules)) => {
                 let scope = self.grant_in_project(rules);
                 allowed(scope, Some(rules.join(", ")))
             }

@@ -177,7 +177,9 @@ impl Dialogs {
             };
             let call = request.tool_call.tool_call_id;
             match option {
-                Some(OptionId::Once | OptionId::Session | OptionId::Project) => tell_running(&conversation, call),
+                Some(OptionId::Once | OptionId::Session | OptionId::Project | OptionId::Similar) => {
+                    tell_running(&conversation, call)
+                }
                 Some(OptionId::Deny | OptionId::Stop) | None => lock(&conversation.translator).refuse(&call.0),
             }
             let reply = HostReply::Permission { id: Some(id), option, message: None };

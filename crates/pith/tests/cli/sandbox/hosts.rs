@@ -109,8 +109,10 @@ fn the_user_is_asked_about_a_host_while_the_connection_waits() {
     };
     let refused = go(&mut host, Some("Deny"));
     assert_eq!(refused.matches("pith: localhost: The user did not allow this.").count(), 2, "{refused}");
-    for (answer, is_asked_again) in [("Allow once", true), ("Allow for this session", false)] {
-        assert_eq!(go(&mut host, Some(answer)).matches("page").count(), 2, "{answer}");
+    for (answer, is_asked_again) in
+        [("Allow once".to_owned(), true), (format!("Allow for this session: {rule}"), false)]
+    {
+        assert_eq!(go(&mut host, Some(&answer)).matches("page").count(), 2, "{answer}");
         if !is_asked_again {
             assert_eq!(go(&mut host, None).matches("page").count(), 2, "{answer}");
         }
