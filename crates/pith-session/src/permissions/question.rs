@@ -120,7 +120,10 @@ pub(super) fn frame(
     timeout: Option<u64>,
 ) -> PermissionFrame {
     let Judgement { parts, opaque, writes, .. } = &call.judgement;
-    let reason = reason(call, around.mode);
+    let mut reason = reason(call, around.mode);
+    if call.server.as_ref().is_some_and(|tool| tool.is_destructive) {
+        reason.push_str(". It may destroy something.");
+    }
     PermissionFrame::PermissionRequest {
         // A connection may be that of a program that no call runs.
         tool_call_id: if call.id.is_empty() { id.clone() } else { call.id.to_string() },

@@ -41,6 +41,20 @@ impl EditTool {
     }
 }
 
+/// Returns what a call would change in a file with these contents, as numbered lines; why it would fail otherwise.
+pub fn preview(contents: &[u8], arguments: &Map<String, Value>) -> Result<String, String> {
+    let arguments = Arguments(adapt(arguments.clone()));
+    let path = arguments.text("path")?.to_owned();
+    let edits = parse(&arguments)?;
+    let edited = apply(contents, &edits, &path)?;
+    Ok(render::difference(&edited.before, &edited.after, &path).diff)
+}
+
+/// Returns the difference between two texts as numbered lines.
+pub fn numbered_difference(before: &[u8], after: &[u8]) -> String {
+    render::difference(before, after, "").diff
+}
+
 fn edit(workbench: &Workbench, target: &Target, edits: &[Edit], cancel: &CancellationToken) -> Outcome {
     let Target { shown_path, path } = target;
     check_aborted(cancel)?;

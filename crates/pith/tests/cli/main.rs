@@ -1,5 +1,6 @@
 //! The binary as people and scripts use it: flags, a single answer, a chat.
 
+mod asks;
 mod chat;
 mod config;
 mod help;

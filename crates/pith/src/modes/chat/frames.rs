@@ -6,6 +6,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use pith_protocol::host::{UiMethod, UiRequest};
+use pith_protocol::permissions::PermissionFrame;
 use pith_protocol::{
     AssistantEvent, AssistantMessage, Block, CommandError, ErrorCode, Event, Id, ImageBlock, Message, Response,
     StreamUpdates,
@@ -13,6 +14,7 @@ use pith_protocol::{
 use pith_session::{Outbox, Room};
 use serde_json::{Map, Value};
 
+use super::approval::Asked;
 use crate::modes::client::{Failure, Notice, answered};
 use crate::modes::follow::settled;
 
@@ -106,6 +108,10 @@ pub enum Frame {
         aborted: bool,
     },
     Ui(UiRequest),
+    /// Whether a tool call may run.
+    Asked(Box<Asked>),
+    /// The question with this id is withdrawn.
+    AskedNoMore(String),
 }
 
 impl Frame {
@@ -189,6 +195,10 @@ impl Outbox for ChatOutbox {
         self.send(Frame::Ui(request.clone()));
     }
 
+    fn permission(&mut self, frame: &PermissionFrame) {
+        self.send(asked(frame));
+    }
+
     fn open_answer(&mut self, _mode: StreamUpdates, _start: &AssistantMessage) {}
 
     fn stream(&mut self, event: &AssistantEvent) {
@@ -206,6 +216,23 @@ impl Outbox for ChatOutbox {
 
     fn room(&self) -> Room {
         self.backlog.room.clone()
+    }
+}
+
+fn asked(frame: &PermissionFrame) -> Frame {
+    match frame {
+        PermissionFrame::PermissionRequest { id, tool_call_id, tool_name, arguments, cwd, reason, options, .. } => {
+            Frame::Asked(Box::new(Asked {
+                id: id.clone(),
+                tool_call_id: tool_call_id.clone(),
+                tool: tool_name.clone(),
+                arguments: arguments.clone(),
+                cwd: cwd.clone(),
+                reason: reason.clone(),
+                options: options.clone(),
+            }))
+        }
+        PermissionFrame::PermissionCancelled { id } => Frame::AskedNoMore(id.clone()),
     }
 }
 

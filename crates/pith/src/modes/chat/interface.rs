@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pith_protocol::Inbound;
 use tokio::sync::mpsc;
 
-use super::app::{Action, App, Setup};
+use super::app::{Action, App, Setup, decision};
 use super::console;
 use super::frames::{Backlog, Happening};
 use super::keyboard::Keyboard;
@@ -161,7 +161,19 @@ impl Interface {
         }
         self.is_urgent = false;
         let rows = self.app.take_first_rows(self.max_rows().max(1));
-        self.surface.draw(&rows, &view::draw(&self.app))
+        self.surface.draw(&rows, &view::draw(&self.app))?;
+        if self.app.has_new_question() {
+            self.take_earlier_keys();
+        }
+        Ok(())
+    }
+
+    /// Takes the keys that were pressed before a question stood on the screen: they are not for it.
+    fn take_earlier_keys(&mut self) {
+        self.keyboard.pause(|| ());
+        while self.take_key() {}
+        self.app.question_seen();
+        self.is_urgent = true;
     }
 
     /// Does what the state asks for.
@@ -170,6 +182,9 @@ impl Interface {
             match action {
                 Action::Send(command) => self.send(line_of(&command)),
                 Action::Answer { id, answer } => self.send(line_of(&answer_frame(&id, &answer))),
+                Action::Decide { id, option, message } => {
+                    self.send(line_of(&decision(&id, option, message.as_deref())))
+                }
                 Action::Edit { id, text } => {
                     let edited = self.edit(&text)?;
                     self.app.edited(&id, edited);

@@ -66,6 +66,10 @@ impl Reader {
             }
             let (keys, wake) = (sources[0].revents(), sources[1].revents());
             if wake.contains(PollFlags::IN) {
+                // What was typed until now is told before the thread says that it has paused.
+                if keys.contains(PollFlags::IN) && !self.tell()? {
+                    return Ok(());
+                }
                 rustix::io::read(&self.woken, &mut [0; 1])?;
                 if self.say_paused.send(()).is_err() || self.resumed.recv().is_err() {
                     return Ok(());
@@ -78,14 +82,21 @@ impl Reader {
             if keys.intersects(PollFlags::HUP | PollFlags::ERR) {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            // With no time at all crossterm does not look.
-            while event::poll(Duration::from_millis(1))? {
-                let is_heard =
-                    self.inputs.send(event::read()?).is_ok() && self.happenings.send(Happening::Typed).is_ok();
-                if !is_heard {
-                    return Ok(());
-                }
+            if !self.tell()? {
+                return Ok(());
             }
         }
+    }
+
+    /// Tells what was typed; `false` if nobody listens any more.
+    fn tell(&self) -> io::Result<bool> {
+        // With no time at all crossterm does not look.
+        while event::poll(Duration::from_millis(1))? {
+            let is_heard = self.inputs.send(event::read()?).is_ok() && self.happenings.send(Happening::Typed).is_ok();
+            if !is_heard {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }

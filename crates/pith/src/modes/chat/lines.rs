@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Write};
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
-use super::app::{Action, App, Setup};
+use super::app::{Action, App, Setup, decision};
 use super::frames::Happening;
 use super::interface::Channels;
 use crate::modes::client::{answer_frame, line_of};
@@ -36,6 +36,10 @@ pub fn run(setup: Setup, channels: &Channels) -> io::Result<()> {
                 Action::Answer { id, answer } => {
                     drop(channels.session.blocking_send(line_of(&answer_frame(&id, &answer))));
                 }
+                Action::Decide { id, option, message } => {
+                    let frame = decision(&id, option, message.as_deref());
+                    drop(channels.session.blocking_send(line_of(&frame)));
+                }
                 Action::Leave => is_over = true,
                 // Nothing is on the screen that could be changed.
                 Action::Edit { .. } | Action::Title(_) | Action::Suspend | Action::Redraw => {}
@@ -54,6 +58,7 @@ pub fn run(setup: Setup, channels: &Channels) -> io::Result<()> {
         stdout.write_all(text.as_bytes())?;
         stdout.flush()?;
         drop(stdout);
+        app.question_seen();
         if is_over {
             return Ok(());
         }

@@ -4,6 +4,7 @@
 //! `app` is what is shown and known, `view` what that looks like, `interface` the loop between them and the terminal.
 
 mod app;
+mod approval;
 mod console;
 mod dialog;
 mod editor;
@@ -28,6 +29,7 @@ use std::path::Path;
 use std::sync::mpsc::Sender;
 
 use pith_config::Environment;
+use pith_protocol::{Announcement, Inbound};
 use pith_session::SessionParts;
 use pith_tools::image::Rules;
 use serde_json::Value;
@@ -126,6 +128,8 @@ fn serve_chat(
     let (sender, happenings) = std::sync::mpsc::channel();
     let (typed, inputs) = std::sync::mpsc::channel();
     let (session, inbox) = mpsc::channel(BACKLOG);
+    let announced = Announcement { shows_dialogs: true, takes_permission_requests: true };
+    session.try_send(Inbound::Announced(announced)).expect("the channel is empty");
     let backlog = Backlog::default();
     let outbox = debug::watched(Box::new(ChatOutbox::new(sender.clone(), backlog.clone())), dialect)?;
     let parts = start.into_parts(outbox);

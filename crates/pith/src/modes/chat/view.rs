@@ -30,13 +30,12 @@ pub struct Drawn {
 
 /// Draws the state.
 pub fn draw(app: &App) -> Drawn {
-    let (columns, rows) = (app.setup.size.0.max(1), app.setup.size.1);
-    let width = usize::from(columns);
-    // One row less than the screen has: the terminal must not scroll while it is drawn.
-    let most = usize::from(rows.saturating_sub(1).max(4));
+    let (columns, most) = app.room();
+    let (width, most) = (usize::from(columns), usize::from(most));
     let field = match &app.overlay {
         Some(Overlay::Picker(_)) => None,
         Some(Overlay::Dialog(dialog)) => dialog.editor(),
+        Some(Overlay::Approval(approval)) => approval.editor(),
         None => Some(&app.editor),
     };
     let room = columns.saturating_sub(PROMPT_WIDTH).max(1);
@@ -46,8 +45,16 @@ pub fn draw(app: &App) -> Drawn {
     let n_queued = app.steering.len() + app.follow_up.len();
     bottom.extend(app.footer.rows(width, n_queued, app.statuses.values().map(String::as_str)));
     bottom.truncate(most.saturating_sub(usize::from(n_field)));
+    let asked = app.approval().map(|approval| approval.rows(width, most.saturating_sub(usize::from(n_field))));
+    if let Some(asked) = &asked {
+        // What is asked comes before what stands around it.
+        bottom.truncate(most.saturating_sub(usize::from(n_field) + asked.len()));
+    }
     let n_top = most.saturating_sub(usize::from(n_field) + bottom.len());
-    let mut top = above(app, width, n_top);
+    let mut top = match asked {
+        Some(asked) => app.tool_rows(n_top.saturating_sub(asked.len())).into_iter().chain(asked).collect(),
+        None => above(app, width, n_top),
+    };
     top.drain(..top.len().saturating_sub(n_top));
 
     let n_rows = top.len() + usize::from(n_field) + bottom.len();
@@ -88,6 +95,7 @@ fn above(app: &App, width: usize, most: usize) -> Vec<Row> {
     match &app.overlay {
         Some(Overlay::Picker(picker)) => rows.extend(picker.rows(width, most.saturating_sub(2))),
         Some(Overlay::Dialog(dialog)) => rows.extend(dialog.rows(width, most)),
+        Some(Overlay::Approval(_)) => {}
         None => rows.push(Row::new(&"─".repeat(width), theme::dim())),
     }
     rows

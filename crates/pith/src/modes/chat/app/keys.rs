@@ -2,11 +2,13 @@
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use pith_protocol::host::UiAnswer;
+use pith_protocol::permissions::OptionId;
 use serde_json::json;
 
 use super::answers::Expected;
 use super::commands::Joins;
 use super::{Action, App, Overlay};
+use crate::modes::chat::approval::Pressed;
 use crate::modes::chat::menu::Menu;
 use crate::modes::chat::picker::Picked;
 
@@ -25,6 +27,11 @@ impl App {
         match &mut self.overlay {
             Some(Overlay::Dialog(dialog)) => dialog.paste(text),
             Some(Overlay::Picker(picker)) => picker.paste(text),
+            Some(Overlay::Approval(approval)) => {
+                if !approval.paste(text) {
+                    self.editor.paste(text);
+                }
+            }
             None => self.editor.paste(text),
         }
     }
@@ -53,11 +60,21 @@ impl App {
                 Picked::Cancelled => self.overlay = None,
                 Picked::Open => {}
             },
+            Some(Overlay::Approval(approval)) => {
+                let is_text = !approval.is_seen || approval.editor().is_none() && self.is_writing(key);
+                if is_text { self.editor_key(key) } else { self.approval_key(key) }
+            }
             None => self.editor_key(key),
         }
     }
 
+    /// Takes a key for the text.
     fn editor_key(&mut self, key: KeyEvent) {
+        self.edit(key);
+        self.wrote_at = Some(self.now).filter(|_| !self.editor.is_empty());
+    }
+
+    fn edit(&mut self, key: KeyEvent) {
         let has = |modifier| key.modifiers.contains(modifier);
         let is_interrupt = key.code == KeyCode::Char('c') && has(KeyModifiers::CONTROL);
         if !is_interrupt {
@@ -162,7 +179,11 @@ impl App {
                     None => self.note("nothing chosen"),
                 }
             }
-            None => self.submit(line.trim_end(), Joins::Steering),
+            Some(Overlay::Approval(approval)) if approval.is_seen => match approval.line(&line) {
+                Some(pressed) => self.pressed(pressed),
+                None => self.complain("that is no answer: one of the letters, or e and a reason"),
+            },
+            Some(Overlay::Approval(_)) | None => self.submit(line.trim_end(), Joins::Steering),
         }
     }
 
@@ -170,6 +191,7 @@ impl App {
     pub fn interrupted(&mut self) {
         match self.overlay {
             Some(Overlay::Dialog(_)) => self.answer(UiAnswer::Cancelled),
+            Some(Overlay::Approval(_)) => self.pressed(Pressed::Decided(OptionId::Stop, None)),
             Some(Overlay::Picker(_)) => self.overlay = None,
             None => self.interrupt(),
         }

@@ -2,6 +2,9 @@
 //! touches no terminal, so tests need none.
 
 mod answers;
+#[cfg(test)]
+mod approval_tests;
+mod approvals;
 mod commands;
 mod conversation;
 mod folds;
@@ -19,13 +22,16 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use pith_protocol::host::UiAnswer;
+use pith_protocol::permissions::OptionId;
 use pith_tools::image::Rules;
 use serde_json::{Value, json};
 
 use self::answers::Expected;
+pub use self::approvals::decision;
 use self::folds::Folds;
 pub use self::footer::Footer;
 use self::tools::RunningTool;
+use super::approval::Approval;
 use super::dialog::Dialog;
 use super::editor::Editor;
 use super::menu::Menu;
@@ -46,6 +52,13 @@ pub enum Action {
     Answer {
         id: String,
         answer: UiAnswer,
+    },
+    /// Answers the question whether a call may run.
+    Decide {
+        id: String,
+        option: OptionId,
+        /// What the model is told of a refusal.
+        message: Option<String>,
     },
     /// Opens a text in the user's editor; the result answers the question.
     Edit {
@@ -94,6 +107,7 @@ pub struct Opening {
 pub enum Overlay {
     Picker(Picker<places::Place>),
     Dialog(Box<Dialog>),
+    Approval(Box<Approval>),
 }
 
 /// Lines of an extension.
@@ -122,7 +136,7 @@ pub struct App {
     pub menu: Option<Menu>,
     pub overlay: Option<Overlay>,
     /// Questions that wait for the one that is shown.
-    questions: VecDeque<Dialog>,
+    questions: VecDeque<Overlay>,
     pub footer: Footer,
     pub work: Option<Work>,
     pub retry: Option<Retry>,
@@ -151,6 +165,8 @@ pub struct App {
     has_hinted: bool,
     /// Whether the last rows are of a tool call, from which an answer keeps a distance.
     is_after_tool: bool,
+    /// When a key was pressed last that was for the text.
+    wrote_at: Option<Instant>,
     pub now: Instant,
 }
 
@@ -183,6 +199,7 @@ impl App {
             actions: Vec::new(),
             has_hinted: false,
             is_after_tool: false,
+            wrote_at: None,
             now: Instant::now(),
         };
         app.send(json!({"type": "get_state"}), Expected::Greeting);
@@ -192,6 +209,11 @@ impl App {
     /// The columns of the screen.
     pub fn width(&self) -> usize {
         usize::from(self.setup.size.0).max(1)
+    }
+
+    /// The columns and rows that can be drawn: one row less than the screen has, or the terminal would scroll meanwhile.
+    pub fn room(&self) -> (u16, u16) {
+        (self.setup.size.0.max(1), self.setup.size.1.saturating_sub(1).max(4))
     }
 
     /// Takes the rows that are finished.

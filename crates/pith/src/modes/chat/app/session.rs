@@ -74,6 +74,8 @@ impl App {
             Frame::StateChanged => self.refresh_state(),
             Frame::Settled { aborted } => self.settled(aborted),
             Frame::Ui(request) => self.ui(request),
+            Frame::Asked(asked) => self.asked(*asked),
+            Frame::AskedNoMore(id) => self.withdraw(&id),
         }
     }
 
@@ -121,7 +123,7 @@ impl App {
         if is_question(&request.method) {
             let is_writing = !self.editor.is_empty();
             if let Some(dialog) = Dialog::new(request, is_writing) {
-                self.questions.push_back(dialog);
+                self.questions.push_back(Overlay::Dialog(Box::new(dialog)));
                 self.ask_next();
             }
             return;
@@ -155,19 +157,28 @@ impl App {
     }
 
     /// Shows the next question, if none is shown. A list that the user has opened gives way.
-    fn ask_next(&mut self) {
-        if matches!(self.overlay, Some(Overlay::Dialog(_))) {
+    pub(super) fn ask_next(&mut self) {
+        if matches!(self.overlay, Some(Overlay::Dialog(_) | Overlay::Approval(_))) {
             return;
         }
-        let Some(dialog) = self.questions.pop_front() else { return };
+        let Some(question) = self.questions.pop_front() else { return };
         self.menu = None;
-        if !self.setup.has_keys {
-            dialog.lines().iter().for_each(|line| self.say(line));
+        match &question {
+            Overlay::Dialog(dialog) => {
+                if !self.setup.has_keys {
+                    dialog.lines().iter().for_each(|line| self.say(line));
+                }
+                if let (Field::Text(editor), true) = (&dialog.field, self.setup.has_editor && self.setup.has_keys) {
+                    self.actions.push(Action::Edit { id: dialog.id.clone(), text: editor.text() });
+                }
+            }
+            Overlay::Approval(approval) if !self.setup.has_keys => {
+                let rows = approval.everything(self.width());
+                self.print(rows);
+            }
+            Overlay::Approval(_) | Overlay::Picker(_) => {}
         }
-        if let (Field::Text(editor), true) = (&dialog.field, self.setup.has_editor && self.setup.has_keys) {
-            self.actions.push(Action::Edit { id: dialog.id.clone(), text: editor.text() });
-        }
-        self.overlay = Some(Overlay::Dialog(Box::new(dialog)));
+        self.overlay = Some(question);
     }
 
     /// Answers the question that is shown.
@@ -190,8 +201,9 @@ impl App {
 
     /// Called when the extension no longer waits.
     fn withdraw(&mut self, id: &str) {
-        self.questions.retain(|dialog| dialog.id != id);
-        if matches!(&self.overlay, Some(Overlay::Dialog(dialog)) if dialog.id == id) {
+        self.questions.retain(|question| question.id() != Some(id));
+        if self.overlay.as_ref().is_some_and(|overlay| overlay.id() == Some(id)) {
+            self.end_wait();
             self.overlay = None;
             self.say_styled("· the question was withdrawn", theme::dim());
             self.ask_next();

@@ -17,17 +17,17 @@ use crate::modes::chat::text::Row;
 use crate::modes::chat::view;
 use crate::modes::client::Failure;
 
-struct Screen {
-    app: App,
+pub(super) struct Screen {
+    pub app: App,
     scrollback: Vec<String>,
 }
 
 impl Screen {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Screen::sized(60, 24)
     }
 
-    fn sized(columns: u16, rows: u16) -> Self {
+    pub fn sized(columns: u16, rows: u16) -> Self {
         let limits = Limits { width: 2000, height: 2000, base64_bytes: 1 << 20 };
         let app = App::new(Setup {
             cwd: Path::new("/nowhere/project").to_owned(),
@@ -46,17 +46,17 @@ impl Screen {
         screen
     }
 
-    fn frame(&mut self, frame: Frame) -> &mut Self {
+    pub fn frame(&mut self, frame: Frame) -> &mut Self {
         self.app.frame(frame);
         self
     }
 
-    fn press(&mut self, code: KeyCode, modifiers: KeyModifiers) -> &mut Self {
+    pub fn press(&mut self, code: KeyCode, modifiers: KeyModifiers) -> &mut Self {
         self.app.input(Event::Key(KeyEvent::new(code, modifiers)));
         self
     }
 
-    fn type_text(&mut self, text: &str) -> &mut Self {
+    pub fn type_text(&mut self, text: &str) -> &mut Self {
         for char in text.chars() {
             let code = if char == '\n' { KeyCode::Enter } else { KeyCode::Char(char) };
             self.press(code, KeyModifiers::NONE);
@@ -81,7 +81,7 @@ impl Screen {
     }
 
     /// Scrollback and live rows, without blanks at the ends of lines.
-    fn text(&mut self) -> String {
+    pub fn text(&mut self) -> String {
         let rows = self.app.take_rows();
         self.scrollback.extend(rows.iter().map(Row::text));
         let buffer = view::draw(&self.app).buffer;
@@ -92,7 +92,7 @@ impl Screen {
     }
 
     #[track_caller]
-    fn check(&mut self, parts: &[&str]) -> &mut Self {
+    pub fn check(&mut self, parts: &[&str]) -> &mut Self {
         let text = self.text();
         for part in parts {
             assert!(text.contains(part), "{part:?} is missing in:\n{text}");
@@ -101,7 +101,7 @@ impl Screen {
     }
 }
 
-fn arguments(value: Value) -> Map<String, Value> {
+pub(super) fn arguments(value: Value) -> Map<String, Value> {
     value.as_object().expect("an object").clone()
 }
 

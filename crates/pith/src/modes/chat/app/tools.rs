@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 
 use super::App;
+use crate::modes::chat::approval::Approval;
 use crate::modes::chat::frames::tail;
 use crate::modes::chat::text::{Break, Piece, Row, wrap};
 use crate::modes::chat::theme;
@@ -34,7 +35,7 @@ pub struct RunningTool {
     pub name: String,
     pub title: String,
     arguments: Map<String, Value>,
-    began: Instant,
+    pub(super) began: Instant,
     output: String,
 }
 
@@ -139,9 +140,12 @@ impl App {
     /// The rows of the calls that run.
     pub fn tool_rows(&self, max_rows: usize) -> Vec<Row> {
         let mut rows = Vec::new();
-        let n_shown = self.tools.len().min(MAX_LIVE);
+        // What the user is asked about does not run.
+        let asked = self.approval().filter(|approval| !approval.is_connection()).map(Approval::tool_call);
+        let tools: Vec<&RunningTool> = self.tools.iter().filter(|tool| Some(tool.id.as_str()) != asked).collect();
+        let n_shown = tools.len().min(MAX_LIVE);
         let each = (max_rows / n_shown.max(1)).saturating_sub(1).min(LIVE_LINES);
-        for tool in self.tools.iter().take(n_shown) {
+        for tool in tools.iter().take(n_shown) {
             let took = duration(self.now.saturating_duration_since(tool.began));
             let row = Row::new("⋯ ", theme::accent()).with(&tool.title, theme::bold());
             rows.push(row.with(&format!(" {took}"), theme::dim()).cut(self.width()));
@@ -151,8 +155,8 @@ impl App {
                 rows.push(Row::new(&format!("  {line}"), theme::dim()).cut(self.width()));
             }
         }
-        if self.tools.len() > n_shown {
-            rows.push(Row::new(&format!("  and {} more calls", self.tools.len() - n_shown), theme::dim()));
+        if tools.len() > n_shown {
+            rows.push(Row::new(&format!("  and {} more calls", tools.len() - n_shown), theme::dim()));
         }
         rows
     }
