@@ -32,6 +32,23 @@ pub fn explain(provider: &str, text: &str, failure: Option<&Failure>) -> String 
     format!("{provider}:{status} {said}. {}", advice(provider, failure))
 }
 
+/// Says in a few words why a request failed, for a line that counts down.
+pub fn cause(text: &str, failure: Option<&Failure>) -> String {
+    const MAX_CAUSE: usize = 60;
+    match failure {
+        Some(Failure { kind: ErrorKind::RateLimit, .. }) => "rate limit".to_owned(),
+        Some(failure) => usual(failure).to_owned(),
+        None => {
+            let said = words(text, None);
+            match said.char_indices().nth(MAX_CAUSE) {
+                Some((at, _)) => format!("{}…", &said[..at]),
+                None if said.is_empty() => "no answer".to_owned(),
+                None => said,
+            }
+        }
+    }
+}
+
 /// What the server said, without status, JSON and HTML around it.
 fn words(text: &str, status: Option<u16>) -> String {
     let mut text = text.trim();
@@ -150,6 +167,15 @@ mod tests {
         assert_eq!(missing, format!("anthropic: there is no API key. {advice}"));
         let own = "Check its key in models.json or auth.json, or run pith auth set mine";
         check("mine", 401, ErrorKind::Auth, "401 no", &format!("mine: 401 no. {own}"));
+    }
+
+    #[test]
+    fn a_cause_is_a_few_words() {
+        let body = r#"429 {"type":"error","error":{"type":"rate_limit_error","message":"Number of request tokens has exceeded your limit"}}"#;
+        assert_eq!(cause(body, Some(&failure(ErrorKind::RateLimit))), "rate limit");
+        assert_eq!(cause(body, Some(&failure(ErrorKind::Overloaded))), "the server cannot answer");
+        assert_eq!(cause(body, None), "Number of request tokens has exceeded your limit");
+        assert_eq!(cause("<html>", None), "no answer");
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub use assemble::MessageBuilder;
 pub use auth_file::Stored;
 pub use client::{ClientOptions, Notice, Providers};
 pub use credentials::{CredentialSource, Credentials};
-pub use explain::explain;
+pub use explain::{cause, explain};
 pub use failure::{Fault, failure, is_overflow, is_retryable};
 pub use http::{Clients, Redirect, Tape, Timeouts, Web, WebRequest, WebResponse};
 pub use limits::{message_tokens, safety_tokens};

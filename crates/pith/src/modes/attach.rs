@@ -63,6 +63,27 @@ impl Draft {
     }
 }
 
+/// A file that came with a message.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Attached<'a> {
+    pub path: &'a str,
+    pub text: &'a str,
+}
+
+/// Splits a message into the files that were attached to it and the words of the user.
+pub fn attached(mut message: &str) -> (Vec<Attached<'_>>, &str) {
+    let mut files = Vec::new();
+    while let Some(file) = message.strip_prefix("<file name=\"")
+        && let Some((path, rest)) = file.split_once("\">")
+        && !path.contains('\n')
+        && let Some((text, rest)) = rest.split_once("</file>\n")
+    {
+        files.push(Attached { path, text: text.strip_prefix('\n').unwrap_or(text) });
+        message = rest;
+    }
+    (files, message)
+}
+
 fn picture(image: &ImageBlock) -> Value {
     json!({"type": "image", "data": image.data, "mimeType": image.mime_type})
 }
@@ -117,6 +138,14 @@ mod tests {
         std::fs::create_dir_all(&directory).expect("temp dir");
         let file = directory.join("a.txt");
         std::fs::write(&file, "one").expect("write");
+        let mut draft = Draft::default();
+        draft.attach(&file, RULES).expect("attached");
+        draft.push("What is it?");
+        let prompt = draft.into_prompt().expect("something");
+        let (files, words) = attached(prompt["message"].as_str().expect("a text"));
+        let path = file.display().to_string();
+        assert_eq!((files, words), (vec![Attached { path: &path, text: "one\n" }], "What is it?"));
+        assert_eq!(attached("<file name=\"x\">"), (Vec::new(), "<file name=\"x\">"));
         let mut draft = Draft::default();
         draft.push("piped");
         draft.attach(&file, RULES).expect("attached");

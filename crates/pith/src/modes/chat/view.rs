@@ -7,6 +7,7 @@ use ratatui::widgets::Widget;
 use super::app::{App, Overlay, WidgetLines};
 use super::text::Row;
 use super::theme;
+use crate::modes::attach::attached;
 use crate::modes::screen::duration;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -89,7 +90,8 @@ fn above(app: &App, width: usize, most: usize) -> Vec<Row> {
     let queued = app.steering.iter().map(|text| ("joins next", text));
     let queued = queued.chain(app.follow_up.iter().map(|text| ("follows", text)));
     rows.extend(queued.take(5).map(|(when, text)| {
-        let line = text.lines().next().unwrap_or_default();
+        let (_, words) = attached(text);
+        let line = words.lines().next().unwrap_or_default();
         Row::new(&format!("↳ {when}: "), theme::dim()).with(line, theme::accent()).cut(width)
     }));
     match &app.overlay {
@@ -110,8 +112,7 @@ fn widgets(app: &App, width: usize, is_here: impl Fn(&WidgetLines) -> bool) -> V
 /// What is going on.
 fn status(app: &App, width: usize) -> Option<Row> {
     if let Some(retry) = &app.retry {
-        let left = retry.until.saturating_duration_since(app.now).as_secs_f64().ceil();
-        let text = format!("trying again in {left}s {} · Esc stops", retry.text);
+        let text = format!("{} · Esc stops", retry.text(app.now));
         return Some(Row::new(&text, theme::accent()).cut(width));
     }
     let work = app.work.as_ref()?;

@@ -18,6 +18,7 @@ pub enum Expected {
     Done(String),
     Greeting,
     State,
+    Permissions,
     Stats,
     ShownStats,
     Commands,
@@ -66,6 +67,7 @@ impl App {
             }
             Expected::Greeting => self.greet(&data),
             Expected::State => self.footer.set_state(&data),
+            Expected::Permissions => self.footer.set_permissions(&data),
             Expected::Stats => self.footer.set_stats(&data),
             Expected::ShownStats => self.show_stats(&data),
             Expected::Commands => self.learn_commands(&data),
@@ -136,7 +138,9 @@ impl App {
             }
             Expected::Compacted => self.work = None,
             // What is shown in passing is not worth a complaint.
-            Expected::State | Expected::Stats | Expected::Commands | Expected::LastSession => return,
+            Expected::State | Expected::Permissions | Expected::Stats | Expected::Commands | Expected::LastSession => {
+                return;
+            }
             _ => {}
         }
         self.complain(error);
@@ -165,6 +169,7 @@ impl App {
             self.send(json!({"type": "list_sessions"}), Expected::LastSession);
         }
         self.ask_commands();
+        self.send(json!({"type": "get_permissions"}), Expected::Permissions);
         if let Some(prompt) = self.setup.opening.prompt.take() {
             self.send(prompt, Expected::Prompt);
         }

@@ -127,6 +127,16 @@ fn what_was_typed_before_the_question_is_no_answer() {
 }
 
 #[test]
+fn a_list_that_comes_late_does_not_take_the_place_of_a_question() {
+    let mut screen = Screen::sized(100, 40);
+    screen.type_text("/thinking\n");
+    ask(&mut screen, asked("q", "bash", json!({"command": "cargo fmt"})));
+    screen.frame(Frame::Answer { id: 2, result: Ok(json!({"levels": ["off", "low"]})) });
+    screen.check(&["? bash", "waiting for you"]).type_text("n");
+    assert_eq!(decisions(&mut screen.app), [("q".to_owned(), OptionId::Deny, None)]);
+}
+
+#[test]
 fn a_line_answers_where_there_are_no_keys() {
     let line = |line: &str| {
         let mut screen = Screen::sized(100, 40);

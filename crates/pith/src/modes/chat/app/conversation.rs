@@ -1,9 +1,12 @@
 //! The conversation: what the user and the model say, live and from an earlier session.
 
+use std::path::Path;
+
 use pith_protocol::ImageBlock;
 use serde_json::Value;
 
 use super::App;
+use crate::modes::attach::{Attached, attached};
 use crate::modes::chat::markdown;
 use crate::modes::chat::text::{Break, Piece, Row, wrap};
 use crate::modes::chat::theme;
@@ -99,6 +102,7 @@ impl App {
         self.keep_distance();
         let (mark, style) = if is_user { ("› ", theme::accent()) } else { ("» ", theme::dim()) };
         let (first, rest) = ([Piece::new(mark, theme::accent())], [Piece::plain("  ")]);
+        let (files, text) = if is_user { attached(text) } else { (Vec::new(), text) };
         let text = text.trim_end();
         let shown = &text[..text.floor_char_boundary(SAID_BYTES)];
         for (at, line) in shown.split('\n').take(SAID_LINES).enumerate() {
@@ -110,6 +114,14 @@ impl App {
             let number = self.folds.add("message", text, false);
             let hidden = format!("  {n_lines} lines in all, /show {number}");
             self.rows.push(Row::new(&hidden, theme::dim()).cut(self.width()));
+        }
+        for Attached { path, text } in files {
+            let number = self.folds.add(path, text, false);
+            let shown = Path::new(path).strip_prefix(&self.setup.cwd).unwrap_or(Path::new(path)).display();
+            let n_lines = text.lines().count();
+            let lines = if n_lines == 1 { "line" } else { "lines" };
+            let row = Row::new(&format!("  + {shown}, {n_lines} {lines}, /show {number}"), theme::dim());
+            self.rows.push(row.cut(self.width()));
         }
         self.show_pictures(pictures);
         self.rows.push(Row::default());

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use pith_protocol::permissions::PermissionMode;
 use serde_json::Value;
 
 use crate::modes::chat::text::Row;
@@ -16,6 +17,9 @@ pub struct Footer {
     branch: Option<String>,
     pub model: Option<String>,
     pub level: String,
+    /// Mode of approvals and profile of the sandbox, where they are not the default.
+    mode: Option<String>,
+    sandbox: Option<String>,
     name: Option<String>,
     session_id: Option<String>,
     is_saved: bool,
@@ -42,11 +46,19 @@ impl Footer {
         let model = &state["model"];
         self.model = model["id"].as_str().map(|id| format!("{}/{id}", model["provider"].as_str().unwrap_or_default()));
         self.level = text("thinkingLevel").unwrap_or_default();
+        let profile = state["sandbox"]["profile"].as_str().filter(|profile| *profile != "off");
+        self.sandbox = profile.map(|profile| format!("sandbox {profile}"));
         self.name = text("sessionName");
         self.session_id = text("sessionId");
         self.is_saved = state["sessionFile"].is_string();
         self.n_messages = state["messageCount"].as_u64().unwrap_or(0);
         self.branch = branch(&self.cwd);
+    }
+
+    /// Takes the answer of `get_permissions`.
+    pub fn set_permissions(&mut self, permissions: &Value) {
+        let mode = permissions["mode"].as_str().filter(|mode| *mode != PermissionMode::default().as_str());
+        self.mode = mode.map(str::to_owned);
     }
 
     /// Takes the answer of `get_session_stats`.
@@ -76,6 +88,8 @@ impl Footer {
             .map(|_| self.model.clone().unwrap_or_else(|| "no model: /model, or set an API key".to_owned()))
             .into_iter()
             .collect();
+        used.extend(self.mode.clone().filter(|_| known.is_some()));
+        used.extend(self.sandbox.clone());
         if self.model.is_some() && !self.level.is_empty() {
             used.push(self.level.clone());
         }
@@ -143,6 +157,13 @@ mod tests {
         let rows = |width| footer.rows(width, 1, ["busy"].into_iter()).iter().map(Row::text).collect::<Vec<_>>();
         assert_eq!(rows(80), ["~/work", "p/m · low · 12% of context · 1 queued · 1.2k in 30 out · $0.5000", "busy"]);
         assert_eq!(rows(40)[1], "p/m · low · 12% of context · 1 queued");
+        let mut held = Footer::new(Path::new("/home/me/work"), Path::new("/home/me"));
+        held.set_state(&json!({"model": {"provider": "p", "id": "m"}, "thinkingLevel": "low", "sessionId": "abc",
+            "sandbox": {"profile": "workspace-write"}}));
+        held.set_permissions(&json!({"mode": "ask"}));
+        let held = |width| held.rows(width, 0, std::iter::empty()).get(1).map(Row::text);
+        assert_eq!(held(80).as_deref(), Some("p/m · ask · sandbox workspace-write · low"));
+        assert_eq!(held(36).as_deref(), Some("p/m · ask · sandbox workspace-write"));
         assert_eq!(rows(3), ["~/…", "p/m", "bu…"]);
         assert_eq!(
             footer.farewell().expect("said"),

@@ -126,7 +126,18 @@ pub struct Work {
 /// A pause before another try.
 pub struct Retry {
     pub until: Instant,
-    pub text: String,
+    /// Why, in a few words.
+    pub cause: String,
+    pub attempt: u32,
+    pub max_attempts: u32,
+}
+
+impl Retry {
+    /// What is going on.
+    pub fn text(&self, now: Instant) -> String {
+        let left = self.until.saturating_duration_since(now).as_secs_f64().ceil();
+        format!("{}, trying again in {left} s ({}/{})", self.cause, self.attempt, self.max_attempts)
+    }
 }
 
 /// The state of the chat.
@@ -140,6 +151,8 @@ pub struct App {
     pub footer: Footer,
     pub work: Option<Work>,
     pub retry: Option<Retry>,
+    /// Why and how often the request was sent again, until that is over.
+    tried_again: Option<(String, u32)>,
     pub stream: AnswerStream,
     /// What the model thinks.
     pub thinking: String,
@@ -182,6 +195,7 @@ impl App {
             questions: VecDeque::new(),
             work: None,
             retry: None,
+            tried_again: None,
             stream: AnswerStream::default(),
             thinking: String::new(),
             tools: Vec::new(),

@@ -77,13 +77,23 @@ impl App {
         if choices.is_empty() {
             return self.complain(none);
         }
-        let picker = Picker::new(title, choices, Some(0));
+        let current = choices.iter().position(|choice| self.is_current(&choice.value));
+        let picker = Picker::new(title, choices, Some(current.unwrap_or(0)));
         if !self.setup.has_keys {
             picker.lines().iter().for_each(|line| self.say(line));
         }
         // A question that is open is answered first.
-        if !matches!(self.overlay, Some(Overlay::Dialog(_))) {
+        if !matches!(self.overlay, Some(Overlay::Dialog(_) | Overlay::Approval(_))) {
             self.overlay = Some(Overlay::Picker(picker));
+        }
+    }
+
+    /// Whether the session is at a place already. Enter at once goes nowhere else.
+    fn is_current(&self, place: &Place) -> bool {
+        match place {
+            Place::Model { provider, id } => self.footer.model.as_ref() == Some(&format!("{provider}/{id}")),
+            Place::Level(level) => *level == self.footer.level,
+            Place::Session { .. } | Place::Fork { .. } | Place::Entry { .. } | Place::Checkpoint { .. } => false,
         }
     }
 
@@ -91,7 +101,9 @@ impl App {
         let one = |model: &Value| {
             let (provider, id) = (text(model, "provider").to_owned(), text(model, "id").to_owned());
             let name = text(model, "name");
-            let detail = if name == id { String::new() } else { name.to_owned() };
+            let is_current = self.footer.model.as_ref() == Some(&format!("{provider}/{id}"));
+            let parts = [(name != id).then_some(name), is_current.then_some("now")];
+            let detail = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
             Choice { label: format!("{provider}/{id}"), detail, value: Place::Model { provider, id } }
         };
         let models = data["models"].as_array().into_iter().flatten().map(one).collect();

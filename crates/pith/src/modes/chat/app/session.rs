@@ -1,5 +1,6 @@
 //! Frames of the session change what is shown.
 
+use pith_ai::cause;
 use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
 use serde_json::json;
 
@@ -10,7 +11,6 @@ use crate::modes::chat::dialog::{Dialog, Field};
 use crate::modes::chat::frames::{Frame, is_question};
 use crate::modes::chat::theme;
 use crate::modes::screen::count;
-use crate::modes::tool_line::first_line;
 
 impl App {
     /// Takes a frame.
@@ -53,11 +53,17 @@ impl App {
             Frame::ShellOutput(delta) => self.tool_output(SHELL, &delta, false),
             Frame::Queue { steering, follow_up } => (self.steering, self.follow_up) = (steering, follow_up),
             Frame::Retrying { attempt, max_attempts, delay, error } => {
-                let text = format!("({attempt}/{max_attempts}): {}", first_line(&error));
-                self.note(&format!("trying again {text}"));
-                self.retry = Some(Retry { until: self.now + delay, text });
+                let known = self.failure.as_ref().and_then(|failure| failure.cause.as_ref());
+                let cause = cause(&error, known);
+                self.tried_again = Some((cause.clone(), attempt));
+                let retry = Retry { until: self.now + delay, cause, attempt, max_attempts };
+                if !self.setup.has_keys {
+                    let text = retry.text(self.now);
+                    self.note(&text);
+                }
+                self.retry = Some(retry);
             }
-            Frame::RetryOver => self.retry = None,
+            Frame::RetryOver => self.end_retry(),
             Frame::Compacting => {
                 self.note("summarising the conversation");
                 self.begin_work("summarising the conversation");
@@ -87,7 +93,7 @@ impl App {
 
     fn settled(&mut self, aborted: bool) {
         self.end_answer();
-        self.retry = None;
+        self.end_retry();
         self.tools.retain(|tool| tool.id == SHELL);
         self.work = None;
         match self.failure.take() {
@@ -103,8 +109,18 @@ impl App {
         }
     }
 
+    /// What stays of a retry: one line, however often it was tried.
+    fn end_retry(&mut self) {
+        self.retry = None;
+        if let Some((cause, n_times)) = self.tried_again.take().filter(|_| self.setup.has_keys) {
+            let times = if n_times == 1 { "once".to_owned() } else { format!("{n_times} times") };
+            self.note(&format!("{cause}, tried again {times}"));
+        }
+    }
+
     pub(super) fn refresh_state(&mut self) {
         self.send_once(json!({"type": "get_state"}), Expected::State);
+        self.send_once(json!({"type": "get_permissions"}), Expected::Permissions);
     }
 
     pub(super) fn refresh_stats(&mut self) {

@@ -212,9 +212,13 @@ fn a_failure_is_told_once_the_work_is_over() {
     screen.frame(Frame::Answered(Some(Failure::failed("overloaded"))));
     let delay = Duration::from_secs(4);
     screen.frame(Frame::Retrying { attempt: 1, max_attempts: 3, delay, error: "overloaded".to_owned() });
-    screen.check(&["trying again in 4s (1/3): overloaded"]);
+    screen.check(&["overloaded, trying again in 4 s (1/3)"]);
     assert!(!screen.text().contains("✗"));
-    screen.frame(Frame::RetryOver).frame(Frame::Answered(Some(Failure::failed("no"))));
+    screen.frame(Frame::Retrying { attempt: 2, max_attempts: 3, delay, error: "overloaded".to_owned() });
+    screen.check(&["overloaded, trying again in 4 s (2/3)"]);
+    screen.frame(Frame::RetryOver);
+    assert_eq!(screen.check(&["· overloaded, tried again 2 times"]).text().matches("overloaded").count(), 1);
+    screen.frame(Frame::Answered(Some(Failure::failed("no"))));
     screen.frame(Frame::Settled { aborted: false }).check(&["✗ no"]);
 }
 
@@ -277,6 +281,35 @@ fn a_model_is_searched_for_and_chosen() {
     screen.sent();
     screen.answer(4, json!({"models": [model("small"), model("large")]}));
     assert_eq!(screen.sent(), [json!({"type": "set_model", "provider": "p", "modelId": "small"})]);
+}
+
+#[test]
+fn lists_begin_where_the_session_is() {
+    let mut screen = Screen::new();
+    screen.answer(1, json!({"model": {"provider": "p", "id": "b"}, "thinkingLevel": "medium", "sessionId": "s"}));
+    screen.sent();
+    screen.type_text("/thinking\n");
+    let id = screen.app.n_sent;
+    screen.answer(id, json!({"levels": ["off", "low", "medium", "high"]})).check(&["❯ 3  medium"]);
+    screen.sent();
+    screen.type_text("\n");
+    assert_eq!(screen.sent(), [json!({"type": "set_thinking_level", "level": "medium"})]);
+    screen.type_text("/model\n");
+    let id = screen.app.n_sent;
+    let model = |id: &str| json!({"provider": "p", "id": id, "name": id});
+    screen.answer(id, json!({"models": [model("a"), model("b")]})).check(&["❯ 2  p/b"]);
+}
+
+#[test]
+fn a_message_shows_the_words_and_names_its_files() {
+    let mut screen = Screen::new();
+    let file = format!("<file name=\"/nowhere/project/notes.txt\">\n{}</file>\n", "a line\n".repeat(60));
+    let text = format!("{file}explain @notes.txt briefly");
+    screen.frame(Frame::Queue { steering: vec![text.clone()], follow_up: vec![] });
+    screen.check(&["↳ joins next: explain @notes.txt briefly"]);
+    screen.frame(Frame::Said { text, pictures: Vec::new(), is_user: true });
+    screen.check(&["› explain @notes.txt briefly\n  + notes.txt, 60 lines, /show 1\n"]);
+    assert!(!screen.text().contains("a line"));
 }
 
 #[test]
