@@ -153,6 +153,11 @@ impl Terminal {
         self.shown.bytes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether the program has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child can be waited for").is_some()
+    }
+
     /// Waits for the end and returns the exit code.
     #[track_caller]
     pub fn exit_code(&mut self) -> i32 {

@@ -15,12 +15,15 @@ const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
 /// The exit code after an interrupt.
 pub const INTERRUPTED: i32 = 130;
 
+/// The exit code after a hangup.
+const HUNG_UP: i32 = 129;
+
 /// A signal that ends the process, with its exit code.
 type EndingSignal = (fn() -> SignalKind, i32);
 
 /// All ending signals.
 const SIGNALS: [EndingSignal; 3] =
-    [(SignalKind::terminate, 143), (SignalKind::interrupt, INTERRUPTED), (SignalKind::hangup, 129)];
+    [(SignalKind::terminate, 143), (SignalKind::interrupt, INTERRUPTED), (SignalKind::hangup, HUNG_UP)];
 
 /// Makes a write beyond the file size limit (`ulimit -f`) fail like a write to a full disk; otherwise the kernel would
 /// kill the process with SIGXFSZ.
@@ -87,7 +90,8 @@ impl Ending {
         }
     }
 
-    /// Ends the process in order on the first signal, at once on a second one.
+    /// Ends the process in order on the first signal, at once on a second one. A hangup is never the second one: a window
+    /// that is closed sends several, by the kernel, the shell and whatever was around it.
     pub fn watch_signals(&self) {
         self.watch(&SIGNALS);
     }
@@ -105,10 +109,11 @@ impl Ending {
             let ending = self.clone();
             tokio::spawn(async move {
                 while stream.recv().await.is_some() {
-                    if ending.stop.is_cancelled() {
+                    if !ending.stop.is_cancelled() {
+                        ending.end(code);
+                    } else if code != HUNG_UP {
                         std::process::exit(code);
                     }
-                    ending.end(code);
                 }
             });
         }

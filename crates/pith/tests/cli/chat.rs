@@ -203,6 +203,24 @@ fn a_signal_puts_the_terminal_back() {
     assert!(end.contains("\x1b[?25h") && !end.contains("\x1b[?25l"), "{end:?}");
 }
 
+/// A closed window hangs up several times: the kernel on the group in the foreground, the shell on its jobs.
+#[test]
+fn a_window_that_is_closed_leaves_the_output_so_far_in_the_session() {
+    let call = Turn::call("bash", json!({"command": "echo so far; exec sleep 1000"}));
+    let (home, _server) = scene([call, Turn::text("never")]);
+    let mut terminal = open(&home, &model());
+    terminal.type_keys("go\r");
+    terminal.wait("  so far");
+    let pid = terminal.pid().to_string();
+    let hang_up = || std::process::Command::new("kill").args(["-HUP", &pid]).status();
+    while hang_up().expect("kill").success() && !terminal.has_ended() {}
+    assert_eq!(terminal.exit_code(), 129);
+    let sessions = home.sessions();
+    let results = sessions[0].messages().into_iter().filter(|message| message["role"] == "toolResult");
+    let results: Vec<String> = results.map(ToString::to_string).collect();
+    assert!(results.len() == 1 && results[0].contains("so far"), "{results:?}");
+}
+
 #[test]
 fn the_tour_on_a_terminal_is_a_chat_that_plays_itself() {
     let (home, _server) = scene([]);
