@@ -97,6 +97,12 @@ impl<'a> Tmux<'a> {
         self.run(&["resize-window", "-t", &self.pane, "-x", &columns, "-y", &rows]).expect("resized");
     }
 
+    /// Closes the window, as somebody does who has had enough.
+    #[track_caller]
+    pub fn close(&self) {
+        self.run(&["kill-server"]).expect("closed");
+    }
+
     /// What is on the screen.
     pub fn screen(&self) -> String {
         self.run(&["capture-pane", "-p", "-t", &self.pane]).unwrap_or_default()

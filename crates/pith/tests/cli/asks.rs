@@ -37,7 +37,11 @@ fn each_question_is_answered(size: (u16, u16)) {
         parts.iter().for_each(|part| tmux.wait(part));
     };
     // Enter is no answer, and a letter is one at once.
-    asked(&tmux, "bash", &["claude-mock · ask · ", "touch one", "s bash(touch one), this session", "p always bash(touch one)"]);
+    asked(
+        &tmux,
+        "bash",
+        &["claude-mock · ask · ", "touch one", "s bash(touch one), this session", "p always bash(touch one)"],
+    );
     tmux.press(&["Enter", "n"]);
     asked(&tmux, "write two.txt   new, 2 lines", &["+1 a", "+2 b", "always edit(./two.txt)"]);
     tmux.press(&["Escape"]);

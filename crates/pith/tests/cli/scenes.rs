@@ -133,6 +133,54 @@ fn forty_columns_are_enough() {
 }
 
 #[test]
+fn a_window_of_tmux_that_is_closed_leaves_the_output_so_far_in_the_session() {
+    for _ in 0..3 {
+        let call = Turn::call("bash", json!({"command": "echo so far; exec sleep 1000"}));
+        let (home, _server) = scene([call, Turn::text("never")]);
+        let Some(tmux) = open(&home, (80, 24), &[]) else { return };
+        tmux.enter("go");
+        tmux.wait("  so far");
+        tmux.close();
+        let results = || -> Vec<String> {
+            let sessions = home.sessions();
+            let messages = sessions.iter().flat_map(|session| session.messages());
+            messages.filter(|message| message["role"] == "toolResult").map(ToString::to_string).collect()
+        };
+        eventually("the call has a result", || !results().is_empty());
+        assert!(results()[0].contains("so far"), "{:?}", results());
+    }
+}
+
+/// The numbers of the lines of an answer that stand on the screen or above it.
+fn numbers(history: &str) -> Vec<usize> {
+    history.lines().filter_map(|line| line.strip_prefix("line ")?.split(' ').next()?.parse().ok()).collect()
+}
+
+#[test]
+fn what_was_printed_is_there_after_every_change_of_the_size() {
+    let text =
+        |from: usize, to: usize| (from..to).map(|n| format!("line {n} of a long answer\n\n")).collect::<String>();
+    let (home, _server) = scene([Turn::text(&text(0, 40)), Turn::text(&text(40, 60))]);
+    let Some(tmux) = open(&home, (100, 30), &[]) else { return };
+    tmux.enter("go");
+    tmux.wait("line 39 ");
+    tmux.wait_gone(" · Esc stops");
+    for _ in 0..3 {
+        for (columns, rows) in [(60, 15), (100, 30), (40, 30), (100, 12)] {
+            tmux.resize(columns, rows);
+            let rule = "─".repeat(usize::from(columns));
+            eventually("the window is drawn", || count(&tmux.screen(), &rule) == 1);
+            let found = numbers(&tmux.history());
+            assert!((0..40).all(|n| found.contains(&n)), "{columns}x{rows}: {found:?}\n{}", tmux.history());
+        }
+    }
+    tmux.enter("more");
+    tmux.wait("line 59 ");
+    let found = numbers(&tmux.history());
+    assert!((0..60).all(|n| found.contains(&n)), "{found:?}");
+}
+
+#[test]
 fn a_long_paste_is_folded_and_sent_whole() {
     let (home, server) = scene([Turn::text("read it all")]);
     let Some(tmux) = open(&home, (80, 24), &[]) else { return };

@@ -41,11 +41,13 @@ pub struct Surface<W> {
     shown: Vec<(String, usize)>,
     /// Where the terminal's cursor is, from the first row.
     cursor: (u16, u16),
+    /// Whether the rows have to be erased before they are drawn again.
+    is_resized: bool,
 }
 
 impl<W: Write> Surface<W> {
     pub fn new(out: W, looks: Looks) -> Self {
-        Surface { out, looks, shown: Vec::new(), cursor: (0, 0) }
+        Surface { out, looks, shown: Vec::new(), cursor: (0, 0), is_resized: false }
     }
 
     /// Puts finished rows into the scrollback and draws the rest below them.
@@ -53,12 +55,12 @@ impl<W: Write> Surface<W> {
         let rows: Vec<(String, usize)> =
             (0..drawn.buffer.area.height).map(|row| encode_cells(&drawn.buffer, row, self.looks)).collect();
         let cursor = drawn.cursor.map(|position| (position.x, position.y));
-        if finished.is_empty() && rows == self.shown && cursor == Some(self.cursor) {
+        if finished.is_empty() && !self.is_resized && rows == self.shown && cursor == Some(self.cursor) {
             return Ok(());
         }
         let mut text = BEGIN.to_owned();
         self.go_to_top(&mut text);
-        if !finished.is_empty() {
+        if std::mem::take(&mut self.is_resized) || !finished.is_empty() {
             text.push_str(CLEAR_BELOW);
             self.shown.clear();
             for row in finished {
@@ -115,6 +117,7 @@ impl<W: Write> Surface<W> {
     pub fn forget(&mut self) {
         self.shown.clear();
         self.cursor = (0, 0);
+        self.is_resized = false;
     }
 
     /// Called when the terminal has another width. Rows that are too long now take several of its rows.
@@ -124,9 +127,9 @@ impl<W: Write> Surface<W> {
         let above: usize = self.shown.iter().take(usize::from(self.cursor.1)).map(|(_, width)| n_rows(*width)).sum();
         let within = usize::from(self.cursor.0) / columns;
         self.cursor.1 = u16::try_from(above + within).unwrap_or(u16::MAX);
-        // Everything is drawn again.
-        self.shown.iter_mut().for_each(|row| row.0.clear());
-        self.shown.push((String::new(), 0));
+        // Rows that are only written over stay one line to a terminal that has wrapped them: it would join them when it
+        // becomes wider, and the way up would lead into what stands above.
+        self.is_resized = true;
     }
 
     /// Sets the title of the window.
@@ -309,6 +312,9 @@ mod tests {
         surface.resized(4);
         // Three rows of the first one, one of the second.
         assert_eq!(surface.cursor.1, 4);
+        // They are erased, so that the terminal forgets that it has wrapped them.
+        let again = written(&mut surface, &[], &drawn(&["0123", "two", "x"], (1, 2)));
+        assert!(again.starts_with("\r\x1b[4A\x1b[J0123"), "{again:?}");
     }
 
     #[test]
