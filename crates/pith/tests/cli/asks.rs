@@ -1,6 +1,6 @@
 //! The chat in tmux asks whether calls may run: what each question shows, and what its keys do.
 
-use pith_testkit::{TempHome, Tmux, Turn};
+use pith_testkit::{TempHome, Tmux, Turn, shell_server};
 use serde_json::{Value, json};
 
 use super::support::{PITH, model, scene};
@@ -20,11 +20,15 @@ fn each_question_is_answered(size: (u16, u16)) {
         Turn::call("edit", edit),
         bash(&long),
         Turn::call("deploy", json!({"stage": "Staging"})),
+        Turn::call("mcp__shell__wait", json!({"a": 17})),
         bash("touch stopped"),
         Turn::text("never said"),
     ]);
     home.write_file("src/lib.rs", "pub fn area() {\n    w + h\n}\n");
     home.write_agent_file("extensions/deploy.ts", tool);
+    let server_file = shell_server(&home.agent());
+    let entry = json!({"command": "sh", "args": [server_file], "exposure": "direct"});
+    home.write_agent_file("mcp.json", json!({"mcpServers": {"shell": entry}}).to_string());
     let program = [&[PITH][..], &model(), &["--approval-mode", "ask"]].concat();
     let Some(tmux) = Tmux::open(&home, size, &program, &[]) else { return };
     tmux.wait("Enter sends");
@@ -57,6 +61,10 @@ fn each_question_is_answered(size: (u16, u16)) {
     tmux.type_text("y");
     asked(&tmux, "deploy", &["stage: Staging", "s this very call, this session"]);
     tmux.type_text("s");
+    asked(&tmux, "mcp__shell__wait", &["a: 17", "It may destroy something", "s this very call, this session"]);
+    // Similar calls are no choice here.
+    tmux.type_text("a");
+    tmux.type_text("n");
     asked(&tmux, "bash", &["touch stopped"]);
     tmux.type_text("x");
     tmux.wait("✗ stopped");
@@ -69,6 +77,7 @@ fn each_question_is_answered(size: (u16, u16)) {
     let refused = "The user did not allow this.";
     assert_eq!(heard[..3], [refused, refused, "The user did not allow this. use tabs"]);
     assert!(heard[5].contains("deployed to Staging"), "{heard:?}");
+    assert_eq!(heard[6], refused);
     assert!(tmux.history().contains("echo 45\n"), "v has printed the whole command");
 }
 

@@ -160,7 +160,7 @@ fn numbers(history: &str) -> Vec<usize> {
 fn what_was_printed_is_there_after_every_change_of_the_size() {
     let text =
         |from: usize, to: usize| (from..to).map(|n| format!("line {n} of a long answer\n\n")).collect::<String>();
-    let (home, _server) = scene([Turn::text(&text(0, 40)), Turn::text(&text(40, 60))]);
+    let (home, _server) = scene([Turn::text(text(0, 40)), Turn::text(text(40, 60))]);
     let Some(tmux) = open(&home, (100, 30), &[]) else { return };
     tmux.enter("go");
     tmux.wait("line 39 ");

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use pith_testkit::{Host, TempHome, Turn, has};
+use pith_testkit::{Host, TempHome, Tmux, Turn, has};
 use serde_json::{Value, json};
 
 use super::super::support::{model, scene};
@@ -123,6 +123,39 @@ fn the_user_is_asked_about_a_host_while_the_connection_waits() {
     // Another session, and one more: what was allowed in the project stays.
     assert_eq!(go(&mut start(), Some(&format!("Allow in this project: {rule}"))).matches("page").count(), 2);
     assert_eq!(go(&mut start(), None).matches("page").count(), 2);
+}
+
+#[test]
+fn the_chat_asks_about_a_host() {
+    if !has(namespaces()) {
+        return;
+    }
+    let port = page_server();
+    let (local, rule) = (format!("localhost:{port}"), format!("network(domain:localhost:{port})"));
+    for size in [(100, 40), (60, 20)] {
+        let call = || Turn::call("bash", json!({"command": get(std::slice::from_ref(&local))}));
+        let (home, server) = scene([call(), call(), Turn::text("over")]);
+        home.write_settings(&settings(port, json!({"ask": [rule]})));
+        let program = [&[env!("CARGO_BIN_EXE_pith")][..], &model()].concat();
+        let Some(tmux) = Tmux::open(&home, size, &program, &[]) else { return };
+        tmux.wait("Enter sends");
+        tmux.enter("go");
+        let asked = || {
+            tmux.wait(&format!("? connect to {local}"));
+            tmux.wait("waiting for you");
+            tmux.wait("wanted by: exec 3<>/dev/tcp");
+        };
+        asked();
+        tmux.press(&["Enter", "n"]);
+        // The end of the first call comes after its question has gone.
+        tmux.wait("pith: localhost");
+        asked();
+        tmux.type_text("y");
+        tmux.wait("over");
+        let results = server.requests()[2].body["messages"].to_string();
+        assert!(results.contains("localhost: The user did not allow this."), "{results}");
+        assert!(results.contains("page"), "{results}");
+    }
 }
 
 #[test]
