@@ -30,7 +30,7 @@ class Types:
         if schema is True or not schema:
             return "Any"
         if "$ref" in schema:
-            return schema["$ref"].rsplit("/", 1)[1]
+            return self.referred(schema, name)
         if "const" in schema:
             return f"Literal[{schema['const']!r}]"
         if "enum" in schema:
@@ -46,6 +46,15 @@ class Types:
         if kind == "object" or "properties" in schema:
             return self.typed_dict(name, schema) if schema.get("properties") else "dict[str, Any]"
         return PRIMITIVES.get(kind, "Any")
+
+    def referred(self, schema, name):
+        """Another definition; with properties beside the reference, one that has both."""
+        target = schema["$ref"].rsplit("/", 1)[1]
+        if not schema.get("properties"):
+            return target
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        found = self.definitions.get(target, {})
+        return self.of({**found, **beside, **self.merged(found, beside)}, name)
 
     @staticmethod
     def merged(schema, variant):

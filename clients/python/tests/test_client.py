@@ -116,6 +116,19 @@ class Plain(Scene):
         self.assertEqual(told["message"], "Ada true")
         self.assertEqual(asked, [("input", "Name?"), ("confirm", "Sure?")])
 
+    def test_calls_are_permitted_or_refused(self):
+        for answer, expected in [("once", "it ran"), (("deny", "Not today."), "Not today."), (None, "")]:
+            asked = []
+
+            def permission(request, answer=answer, asked=asked):
+                asked.append((request["toolName"], request["arguments"]["command"]))
+                return answer
+
+            events = list(self.pith("--permission-mode", "ask", permission=permission).run("please run it"))
+            ended = next(event for event in events if event["type"] == "tool_execution_end")
+            self.assertEqual((asked, ended["isError"]), ([("bash", "echo it ran")], answer != "once"))
+            self.assertIn(expected, ended["result"]["content"][0]["text"])
+
     def test_sessions_fork_and_resume(self):
         pith = self.pith()
         list(pith.run("one"))

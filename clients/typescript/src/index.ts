@@ -9,7 +9,9 @@
 
 import { spawn, type ChildProcessByStdio } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
-import type { Block, Command, Event, FailedResponse, HostToolFrame, Response, UiRequest } from "./protocol.js";
+import type {
+  Block, Command, Event, FailedResponse, HostToolFrame, PermissionFrame, PermissionResponse, Response, UiRequest,
+} from "./protocol.js";
 
 export type * from "./protocol.js";
 
@@ -21,9 +23,11 @@ export type Fields<K extends CommandName> = Omit<Extract<Command, { type: K }>, 
 export type Data<K extends CommandName> =
   Extract<Response, { command: K; success: true }> extends { data: infer D } ? D : undefined;
 /** Everything that answers no command. */
-export type Told = Event | UiRequest | HostToolFrame;
+export type Told = Event | UiRequest | HostToolFrame | PermissionFrame;
 
 type HostToolCall = Extract<HostToolFrame, { type: "host_tool_call" }>;
+type PermissionRequest = Extract<PermissionFrame, { type: "permission_request" }>;
+type PermissionAnswer = PermissionResponse["optionId"] | Pick<PermissionResponse, "optionId" | "message">;
 type Dialog = UiRequest & { method: "select" | "confirm" | "input" | "editor" };
 
 /** A function of this program that the model can call. What it throws is a failed call. */
@@ -53,6 +57,11 @@ export interface Options {
   env?: NodeJS.ProcessEnv;
   /** Answers extensions that ask the person: a text, a truth value for `confirm`, `undefined` to cancel. */
   dialog?(request: Dialog): Promise<string | boolean | undefined> | string | boolean | undefined;
+  /**
+   * Answers whether a tool call may run: one of the ids in `options`, with a `message` for the model if it is a no.
+   * What it throws is a no. Without it such questions come as dialogs.
+   */
+  permission?(request: PermissionRequest): Promise<PermissionAnswer> | PermissionAnswer;
   tools?: HostTool[];
 }
 
@@ -99,6 +108,8 @@ export class Pith {
   readonly #calls = new Map<string, AbortController>();
   readonly #listeners = new Set<Events>();
   readonly #exited: Promise<number | null>;
+  /** The commands that tell pith what this host can do; until they are accepted no other is sent. */
+  readonly #ready: Promise<unknown>;
   #ended: PithExited | undefined;
   #stderr = "";
   #count = 0;
@@ -129,24 +140,35 @@ export class Pith {
       });
     });
     this.#read();
+    const introduced: Promise<unknown>[] = [];
+    if (options.permission) introduced.push(this.#submit("hello", { accept: { permissionRequest: true } }));
     const tools = options.tools ?? [];
     if (tools.length > 0) {
       const definitions = tools.map(({ name, description, parameters, label }) => ({ name, description, parameters, label }));
-      // A refusal is an event the host cannot act on; it would see that its tools are never called.
-      this.ask("set_host_tools", { tools: definitions }).catch(() => {});
+      introduced.push(this.#submit("set_host_tools", { tools: definitions }));
     }
+    this.#ready = Promise.all(introduced);
+    this.#ready.catch(() => {}); // Whoever sends a command hears of it.
   }
 
   get pid(): number | undefined {
     return this.#process.pid;
   }
 
-  /** Sends a command, waits for its response and returns the data. */
-  ask<K extends CommandName>(type: K, ...[fields]: {} extends Fields<K> ? [Fields<K>?] : [Fields<K>]): Promise<Data<K>> {
+  /** Sends a command, waits for its response and returns the data. Rejects if the tools of the options were refused. */
+  async ask<K extends CommandName>(
+    type: K,
+    ...[fields]: {} extends Fields<K> ? [Fields<K>?] : [Fields<K>]
+  ): Promise<Data<K>> {
+    await this.#ready;
+    return (await this.#submit(type, fields ?? {})) as Data<K>;
+  }
+
+  #submit(type: CommandName, fields: object): Promise<unknown> {
     if (this.#ended) return Promise.reject(this.#ended);
     const id = `ts-${++this.#count}`;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve: resolve as (data: unknown) => void, reject });
+      this.#waiting.set(id, { resolve, reject });
       this.#send({ id, type, ...fields });
     });
   }
@@ -242,6 +264,7 @@ export class Pith {
     if (frame?.type === "response") return this.#response(frame);
     if (frame?.type === "host_tool_call") void this.#call(frame);
     else if (frame?.type === "host_tool_cancel") this.#calls.get(frame.targetId)?.abort();
+    else if (frame?.type === "permission_request") void this.#permit(frame);
     else if (frame?.type === "extension_ui_request" && DIALOGS.has(frame.method)) void this.#ask(frame);
     for (const listener of this.#listeners) listener.push(frame);
   }
@@ -263,6 +286,16 @@ export class Pith {
       if (answer === undefined) this.#send({ type, id: request.id, cancelled: true });
       else if (request.method === "confirm") this.#send({ type, id: request.id, confirmed: Boolean(answer) });
       else this.#send({ type, id: request.id, value: String(answer) });
+    }
+  }
+
+  async #permit(request: PermissionRequest): Promise<void> {
+    let answer: PermissionAnswer = "deny";
+    try {
+      answer = (await this.#options.permission?.(request)) ?? answer;
+    } finally {
+      const chosen = typeof answer === "string" ? { optionId: answer } : answer;
+      this.#send({ type: "permission_response", id: request.id, ...chosen });
     }
   }
 

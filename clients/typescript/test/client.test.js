@@ -131,6 +131,28 @@ scene("dialogs are answered", async (start, root) => {
   assert.deepEqual(asked, ["input", "confirm"]);
 });
 
+scene("calls are permitted or refused", async (start) => {
+  const answers = [["once", "it ran"], [{ optionId: "deny", message: "Not today." }, "Not today."], [undefined, ""]];
+  for (const [answer, expected] of answers) {
+    const asked = [];
+    const permission = (request) => {
+      asked.push([request.toolName, request.arguments.command]);
+      return answer;
+    };
+    const events = await all(start(["--permission-mode", "ask"], { permission }).run("please run it"));
+    const ended = events.find((event) => event.type === "tool_execution_end");
+    assert.deepEqual([asked, ended.isError], [[["bash", "echo it ran"]], answer !== "once"]);
+    assert.ok(ended.result.content[0].text.includes(expected), ended.result.content[0].text);
+  }
+});
+
+scene("tools that are refused are an error", async (start) => {
+  const pith = start([], { tools: [{ ...weather(() => ""), name: "read" }] });
+  const refused = (error) => error instanceof CommandFailed && error.command === "set_host_tools";
+  await assert.rejects(pith.ask("get_state"), refused);
+  await assert.rejects(all(pith.run("hello")), refused);
+});
+
 scene("sessions fork and resume", async (start) => {
   const pith = start();
   await all(pith.run("one"));

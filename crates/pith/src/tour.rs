@@ -1,12 +1,14 @@
 //! `pith tour`: pith with the scripted model, which is prompted and steered once. On a terminal it is a chat that plays
-//! itself; otherwise pith is its own host, starts itself in rpc mode and shows every line of both sides.
+//! itself; otherwise pith is its own host, starts itself in rpc mode and shows what is said, or every line of both sides.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
+use pith_visible::visible;
 use serde_json::{Value, json};
 
 use crate::cli::Cli;
+use crate::modes::tool_line::describe;
 
 const PROMPT: &str = "Show me what you can do.";
 pub const STEERING: &str = "Keep it short, please.";
@@ -17,8 +19,20 @@ pub fn arguments() -> anyhow::Result<Cli> {
     Cli::parse_in(None, arguments.map(str::to_owned)).map_err(anyhow::Error::msg)
 }
 
-/// Plays the tour line by line and returns the exit code.
-pub fn play() -> anyhow::Result<u8> {
+/// More lines of a result are counted.
+const MAX_RESULT_LINES: usize = 6;
+
+/// What is shown of the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// What a person wants to see.
+    Prose,
+    /// Every line of both sides.
+    Lines,
+}
+
+/// Plays the tour without a terminal and returns the exit code.
+pub fn play(form: Form) -> anyhow::Result<u8> {
     let mut pith = Command::new(std::env::current_exe()?)
         .args([
             "--mode",
@@ -38,7 +52,9 @@ pub fn play() -> anyhow::Result<u8> {
     let output = BufReader::new(pith.stdout.take().expect("stdout is piped"));
     let mut screen = io::stdout().lock();
     let mut say = |screen: &mut io::StdoutLock<'_>, line: &str| -> io::Result<()> {
-        writeln!(screen, "> {line}")?;
+        if form == Form::Lines {
+            writeln!(screen, "> {line}")?;
+        }
         writeln!(input, "{line}")?;
         input.flush()
     };
@@ -46,9 +62,12 @@ pub fn play() -> anyhow::Result<u8> {
     let mut has_steered = false;
     for line in output.lines() {
         let line = line?;
-        writeln!(screen, "< {line}")?;
-        screen.flush()?;
         let frame: Value = serde_json::from_str(&line)?;
+        match form {
+            Form::Prose => screen.write_all(told(&frame).as_bytes())?,
+            Form::Lines => writeln!(screen, "< {line}")?,
+        }
+        screen.flush()?;
         match frame["type"].as_str() {
             Some("tool_execution_start") if !has_steered => {
                 has_steered = true;
@@ -61,4 +80,33 @@ pub fn play() -> anyhow::Result<u8> {
     // The end of input ends pith.
     drop(input);
     Ok(if pith.wait()?.success() { 0 } else { 1 })
+}
+
+/// Returns what a person wants to know of a frame: texts, calls and the beginnings of their results.
+fn told(frame: &Value) -> String {
+    let texts = |content: &Value| {
+        let texts = content.as_array().into_iter().flatten().filter_map(|block| block["text"].as_str());
+        visible(&texts.collect::<Vec<_>>().join("\n")).into_owned()
+    };
+    match (frame["type"].as_str(), frame["message"]["role"].as_str()) {
+        (Some("message_end"), Some("user")) => format!("> {}\n\n", texts(&frame["message"]["content"])),
+        (Some("message_end"), Some("assistant")) => match texts(&frame["message"]["content"]) {
+            text if text.is_empty() => text,
+            text => text + "\n\n",
+        },
+        (Some("tool_execution_start"), _) => {
+            let arguments = frame["args"].as_object().cloned().unwrap_or_default();
+            format!("· {}\n", visible(&describe(frame["toolName"].as_str().unwrap_or_default(), &arguments)))
+        }
+        (Some("tool_execution_end"), _) => {
+            let text = texts(&frame["result"]["content"]);
+            let all: Vec<&str> = text.lines().collect();
+            let mut shown: String = all.iter().take(MAX_RESULT_LINES).map(|line| format!("  {line}\n")).collect();
+            if all.len() > MAX_RESULT_LINES {
+                shown.push_str(&format!("  … {} more lines\n", all.len() - MAX_RESULT_LINES));
+            }
+            shown + "\n"
+        }
+        _ => String::new(),
+    }
 }

@@ -6,7 +6,7 @@
 ...         print(event["type"])
 """
 
-from ._wire import BadFrame, CommandFailed, Frame, HostTool, PithError, PithExited
+from ._wire import BadFrame, CommandFailed, Frame, HostTool, PithError, PithExited, Told
 from .aio import AsyncEvents, AsyncPith, AsyncToolContext
 from .client import Events, Pith, ToolContext
 
@@ -22,5 +22,6 @@ __all__ = [
     "Pith",
     "PithError",
     "PithExited",
+    "Told",
     "ToolContext",
 ]

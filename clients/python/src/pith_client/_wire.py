@@ -6,9 +6,14 @@ import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
+
+from .types import Event, HostToolFrame, PermissionFrame, UiRequest
 
 Frame = dict[str, Any]
+
+#: Everything that answers no command.
+Told: TypeAlias = "Event | UiRequest | HostToolFrame | PermissionFrame"
 
 #: What the arguments of every process begin with.
 RPC = ("--mode", "rpc")
@@ -96,6 +101,15 @@ def tool_update(call: Frame, result: Any) -> Frame:
     return {"type": "host_tool_update", "id": call["id"], "partialResult": {"content": content(result)}}
 
 
+def permission_answer(request: Frame, answer: Any) -> Frame:
+    """The answer to a question about a tool call: an option, or an option and a text for the model."""
+    option, message = answer if isinstance(answer, tuple) else (answer, None)
+    told: Frame = {"type": "permission_response", "id": request["id"], "optionId": option or "deny"}
+    if message is not None:
+        told["message"] = message
+    return told
+
+
 def dialog_answer(request: Frame, answer: Any) -> Frame:
     """The answer to a dialog: a truth value for ``confirm``, a text for the others, ``None`` for a refusal."""
     told: Frame = {"type": "extension_ui_response", "id": request["id"]}
@@ -160,7 +174,7 @@ def unwrap(response: Frame) -> Any:
     raise CommandFailed(response.get("command", "?"), response.get("error", "unknown error"), response.get("code"))
 
 
-def is_over(event: Frame) -> bool:
+def is_over(event: Told) -> bool:
     """Whether nothing follows this event without a new command."""
     return event.get("type") == "agent_settled"
 

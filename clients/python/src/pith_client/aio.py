@@ -6,10 +6,10 @@ import asyncio
 import inspect
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from . import _wire as wire
-from ._wire import Frame, HostTool, PithExited
+from ._wire import Frame, HostTool, PithExited, Told
 from .commands import AsyncCommandMethods
 
 
@@ -28,12 +28,18 @@ class AsyncToolContext:
 class AsyncPith(AsyncCommandMethods):
     """One pith process: ``async with AsyncPith.spawn() as pith: …``.
 
-    ``dialog`` and host tools may be plain or coroutine functions, see :class:`pith_client.Pith`.
+    ``dialog``, ``permission`` and host tools may be plain or coroutine functions, see :class:`pith_client.Pith`.
     """
 
-    def __init__(self, dialog: Callable[[Frame], Any] | None, tools: Iterable[HostTool]) -> None:
+    def __init__(
+        self,
+        dialog: Callable[[Frame], Any] | None,
+        permission: Callable[[Frame], Any] | None,
+        tools: Iterable[HostTool],
+    ) -> None:
         self._wire = wire.Wire()
         self._dialog = dialog
+        self._permission = permission
         self._tools = {tool.name: tool for tool in tools}
         self._pending: dict[str, asyncio.Future[Frame]] = {}
         self._calls: dict[str, asyncio.Task[None]] = {}
@@ -51,10 +57,11 @@ class AsyncPith(AsyncCommandMethods):
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         dialog: Callable[[Frame], Any] | None = None,
+        permission: Callable[[Frame], Any] | None = None,
         tools: Iterable[HostTool] = (),
     ) -> _Spawn:
         """Starts pith. Await the result, or use it with ``async with``, which also ends pith."""
-        pith = AsyncPith(dialog, tools)
+        pith = AsyncPith(dialog, permission, tools)
         return _Spawn(pith, wire.command_line(program, arguments), cwd, None if env is None else dict(env))
 
     async def _start(self, command: list[str], cwd: Any, env: dict[str, str] | None) -> None:
@@ -64,6 +71,8 @@ class AsyncPith(AsyncCommandMethods):
         )
         self._stderr_reader = asyncio.create_task(self._read_stderr())
         self._reader = asyncio.create_task(self._read())
+        if self._permission:
+            await self.ask("hello", accept={"permissionRequest": True})
         if self._tools:
             await self.ask("set_host_tools", tools=[tool.definition() for tool in self._tools.values()])
 
@@ -82,7 +91,7 @@ class AsyncPith(AsyncCommandMethods):
         await self._write(line)
         return wire.unwrap(await answer)
 
-    async def run(self, message: str, **fields: Any) -> AsyncIterator[Frame]:
+    async def run(self, message: str, **fields: Any) -> AsyncIterator[Told]:
         """Sends a prompt and yields its events up to ``agent_settled``.
 
         Nothing is yielded for a text that an extension has dealt with itself (disposition ``handled``).
@@ -171,6 +180,8 @@ class AsyncPith(AsyncCommandMethods):
             withdrawn = self._calls.pop(str(frame.get("targetId")), None)
             if withdrawn is not None:
                 withdrawn.cancel()
+        elif kind == "permission_request":
+            self._begin(self._ask_permission(frame))
         elif kind == "extension_ui_request" and frame.get("method") in wire.DIALOGS:
             self._begin(self._ask_person(frame))
         for listener in self._listeners:
@@ -188,6 +199,13 @@ class AsyncPith(AsyncCommandMethods):
             answer = await _result(self._dialog(request)) if self._dialog else None
         finally:
             await self._send(wire.dialog_answer(request, answer))
+
+    async def _ask_permission(self, request: Frame) -> None:
+        answer = None
+        try:
+            answer = await _result(self._permission(request)) if self._permission else None
+        finally:
+            await self._send(wire.permission_answer(request, answer))
 
     async def _call_tool(self, call: Frame) -> None:
         tool = self._tools.get(call["toolName"])
@@ -243,14 +261,14 @@ class AsyncEvents:
     def __aiter__(self) -> AsyncEvents:
         return self
 
-    async def __anext__(self) -> Frame:
+    async def __anext__(self) -> Told:
         event = await self._queue.get()
         if event is None:
             self._queue.put_nowait(None)
             raise StopAsyncIteration
-        return event
+        return cast(Told, event)
 
-    async def wait(self, kind: str) -> Frame:
+    async def wait(self, kind: str) -> Told:
         """The next event of this type; raises :class:`pith_client.PithExited` at the end."""
         async for event in self:
             if event.get("type") == kind:

@@ -8,10 +8,10 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, cast
 
 from . import _wire as wire
-from ._wire import Frame, HostTool, PithExited
+from ._wire import Frame, HostTool, PithExited, Told
 from .commands import CommandMethods
 
 _END = object()
@@ -36,7 +36,9 @@ class Pith(CommandMethods):
     """One pith process.
 
     ``dialog`` is asked whenever an extension asks the person; it returns a text, a truth value (``confirm``) or
-    ``None`` to cancel. Without it every dialog is cancelled. Handlers and tools run on threads of their own.
+    ``None`` to cancel. Without it every dialog is cancelled. ``permission`` is asked whether a tool call may run; it
+    returns one of the ids in ``options``, or such an id and a text for the model. What it raises is a no; without it
+    such questions come as dialogs. Handlers and tools run on threads of their own.
     """
 
     def __init__(
@@ -47,10 +49,12 @@ class Pith(CommandMethods):
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         dialog: Callable[[Frame], Any] | None = None,
+        permission: Callable[[Frame], Any] | None = None,
         tools: Iterable[HostTool] = (),
     ) -> None:
         self._wire = wire.Wire()
         self._dialog = dialog
+        self._permission = permission
         self._tools = {tool.name: tool for tool in tools}
         self._lock = threading.Lock()  # guards the fields below and writing
         self._pending: dict[str, Future[Frame]] = {}
@@ -70,6 +74,8 @@ class Pith(CommandMethods):
         self._stderr_reader.start()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+        if permission:
+            self.ask("hello", accept={"permissionRequest": True})
         if self._tools:
             self.ask("set_host_tools", tools=[tool.definition() for tool in self._tools.values()])
 
@@ -98,7 +104,7 @@ class Pith(CommandMethods):
             self._write(line)
         return answer
 
-    def run(self, message: str, **fields: Any) -> Iterator[Frame]:
+    def run(self, message: str, **fields: Any) -> Iterator[Told]:
         """Sends a prompt and yields its events up to ``agent_settled``.
 
         Nothing is yielded for a text that an extension has dealt with itself (disposition ``handled``).
@@ -199,6 +205,8 @@ class Pith(CommandMethods):
                 withdrawn = self._calls.pop(str(frame.get("targetId")), None)
             if withdrawn is not None:
                 withdrawn.cancelled.set()
+        elif kind == "permission_request":
+            threading.Thread(target=self._ask_permission, args=(frame,), daemon=True).start()
         elif kind == "extension_ui_request" and frame.get("method") in wire.DIALOGS:
             threading.Thread(target=self._ask_person, args=(frame,), daemon=True).start()
         with self._lock:
@@ -211,6 +219,13 @@ class Pith(CommandMethods):
             answer = self._dialog(request) if self._dialog else None
         finally:
             self._send(wire.dialog_answer(request, answer))
+
+    def _ask_permission(self, request: Frame) -> None:
+        answer = None
+        try:
+            answer = self._permission(request) if self._permission else None
+        finally:
+            self._send(wire.permission_answer(request, answer))
 
     def _call_tool(self, call: Frame, context: ToolContext) -> None:
         tool = self._tools.get(call["toolName"])
@@ -245,17 +260,17 @@ class Events:
             if self._queue in self._pith._listeners:
                 self._pith._listeners.remove(self._queue)
 
-    def __iter__(self) -> Iterator[Frame]:
+    def __iter__(self) -> Iterator[Told]:
         return self
 
-    def __next__(self) -> Frame:
+    def __next__(self) -> Told:
         event = self._queue.get()
         if event is _END:
             self._queue.put(_END)
             raise StopIteration
-        return event  # type: ignore[no-any-return]
+        return cast(Told, event)
 
-    def wait(self, kind: str, timeout: float | None = None) -> Frame:
+    def wait(self, kind: str, timeout: float | None = None) -> Told:
         """The next event of this type; raises ``TimeoutError``, or :class:`PithExited` at the end."""
         while True:
             try:
@@ -266,4 +281,4 @@ class Events:
                 self._queue.put(_END)
                 raise self._pith._ended or PithExited(None, "")
             if event.get("type") == kind:
-                return event  # type: ignore[no-any-return]
+                return cast(Told, event)

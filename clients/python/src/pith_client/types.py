@@ -157,8 +157,68 @@ class Audit(TypedDict):
     entries: list[custom2]
 
 
+class _AuditRecordPermission(TypedDict):
+    toolCallId: str
+    tool: str
+    decision: PermissionDecision
+    by: PermissionBy
+    kind: Literal['permission']
+
+
+class AuditRecordPermission(_AuditRecordPermission, total=False):
+    """A tool call was allowed or refused."""
+
+    scope: PermissionScope
+    rule: str
+    waitedMs: int
+
+
+class AuditRecordSandbox(TypedDict):
+    """The host has changed the sandbox."""
+
+    profile: str
+    enforced: bool
+    kind: Literal['sandbox']
+
+
+class _AuditRecordDenied(TypedDict):
+    toolCallId: str
+    tool: str
+    denied: SandboxDenial
+    kind: Literal['denied']
+
+
+class AuditRecordDenied(_AuditRecordDenied, total=False):
+    """The sandbox has refused a tool call something."""
+
+    target: str
+    reason: str
+
+
+class _AuditRecordLimit(TypedDict):
+    limit: LimitName
+    used: Amount
+    max: Amount
+    kind: Literal['limit']
+
+
+class AuditRecordLimit(_AuditRecordLimit, total=False):
+    """A limit was reached."""
+
+    toolCallId: str
+
+
+class AuditRecordRestore(TypedDict):
+    """Files were put back."""
+
+    restored: list[str]
+    skipped: list[SkippedFile]
+    undoId: str
+    kind: Literal['restore']
+
+
 #: One thing that happened. A `kind` of a later version is kept as it is.
-AuditRecord: TypeAlias = "Union[PermissionRecord, SandboxRecord, DeniedRecord, LimitRecord, RestoreRecord, dict[str, Any]]"
+AuditRecord: TypeAlias = "Union[AuditRecordPermission, AuditRecordSandbox, AuditRecordDenied, AuditRecordLimit, AuditRecordRestore, dict[str, Any]]"
 
 
 class _AutoRetryEndEvent(TypedDict):
@@ -243,6 +303,53 @@ class BashResult(_BashResult, total=False):
     fullOutputPath: str
 
 
+class _BlockText(TypedDict):
+    text: str
+    type: Literal['text']
+
+
+class BlockText(_BlockText, total=False):
+    """Plain text."""
+
+    textSignature: str
+
+
+class BlockImage(TypedDict):
+    """An inline image: base64 without a data-URL prefix."""
+
+    data: str
+    mimeType: str
+    type: Literal['image']
+
+
+class _BlockThinking(TypedDict):
+    thinking: str
+    type: Literal['thinking']
+
+
+class BlockThinking(_BlockThinking, total=False):
+    """What the model thought before it answered."""
+
+    thinkingSignature: str
+    redacted: bool
+
+
+class _BlockToolCall(TypedDict):
+    id: str
+    name: str
+    arguments: dict[str, Any]
+    type: Literal['toolCall']
+
+
+class BlockToolCall(_BlockToolCall, total=False):
+    """A request of the model to run a tool."""
+
+    thoughtSignature: str
+    namespace: str
+    intent: str
+    argumentsTruncated: bool
+
+
 class BlockType(TypedDict):
     """Of another agent or a later version."""
 
@@ -250,7 +357,7 @@ class BlockType(TypedDict):
 
 
 #: One piece of a message. Kinds we do not know round-trip untouched.
-Block: TypeAlias = "Union[TextBlock, ImageBlock, ThinkingBlock, ToolCall, BlockType]"
+Block: TypeAlias = "Union[BlockText, BlockImage, BlockThinking, BlockToolCall, BlockType]"
 
 
 class _BranchCommand(TypedDict):
@@ -684,6 +791,157 @@ class Entries(TypedDict):
     leafId: Union[str, None]
 
 
+class EntryMessage(TypedDict):
+    """A message of the conversation."""
+
+    id: str
+    parentId: Union[str, None]
+    timestamp: str
+    message: Message
+    type: Literal['message']
+
+
+class EntryModelChange(TypedDict):
+    """Another model from here on."""
+
+    id: str
+    parentId: Union[str, None]
+    timestamp: str
+    provider: str
+    modelId: str
+    type: Literal['model_change']
+
+
+class EntryThinkingLevelChange(TypedDict):
+    """Another thinking level from here on."""
+
+    id: str
+    parentId: Union[str, None]
+    timestamp: str
+    thinkingLevel: ThinkingLevel
+    type: Literal['thinking_level_change']
+
+
+class _EntrySessionInfo(TypedDict):
+    id: str
+    parentId: Union[str, None]
+    timestamp: str
+    type: Literal['session_info']
+
+
+class EntrySessionInfo(_EntrySessionInfo, total=False):
+    """The name of the session; the last one in the file counts, an empty one removes it."""
+
+    name: str
+
+
+class _EntryLabel(TypedDict):
+    id: str
+    parentId: Union[str, None]
+    timestamp: str
+    targetId: str
+    type: Literal['label']
+
+
+class EntryLabel(_EntryLabel, total=False):
+    """A bookmark on another entry; without a label it is removed."""
+
+    label: str
+
+
+class _EntryCompaction(TypedDict):
+    id: str
+    parentId: Union[str, None]
+    timestamp: str
+    summary: str
+    firstKeptEntryId: str
+    tokensBefore: int
+    type: Literal['compaction']
+
+
+class EntryCompaction(_EntryCompaction, total=False):
+    """Everything before `firstKeptEntryId` is replaced by a summary."""
+
+    details: Any
+    usage: Usage
+    fromHook: bool
+
+
+class _EntryBranchSummary(TypedDict):
+    id: str
+    parentId: Union[str, None]
+    timestamp: str
+    fromId: str
+    summary: str
+    type: Literal['branch_summary']
+
+
+class EntryBranchSummary(_EntryBranchSummary, total=False):
+    """What happened on a branch that was left."""
+
+    details: Any
+    usage: Usage
+    fromHook: bool
+
+
+class _EntryCustom(TypedDict):
+    id: str
+    parentId: Union[str, None]
+    timestamp: str
+    customType: str
+    type: Literal['custom']
+
+
+class EntryCustom(_EntryCustom, total=False):
+    """Data of an extension, out of the model's sight."""
+
+    data: Any
+
+
+class _EntryCustomMessage(TypedDict):
+    id: str
+    parentId: Union[str, None]
+    timestamp: str
+    customType: str
+    content: Content
+    display: bool
+    type: Literal['custom_message']
+
+
+class EntryCustomMessage(_EntryCustomMessage, total=False):
+    """A message placed by an extension."""
+
+    details: Any
+
+
+class EntryContextEdit(TypedDict):
+    """Changes how the model sees an earlier message; `null` hides it."""
+
+    id: str
+    parentId: Union[str, None]
+    timestamp: str
+    targetId: str
+    replacement: Union[Replacement, None]
+    type: Literal['context_edit']
+
+
+class _EntryUsage(TypedDict):
+    id: str
+    parentId: Union[str, None]
+    timestamp: str
+    kind: str
+    provider: str
+    model: str
+    usage: Usage
+    type: Literal['usage']
+
+
+class EntryUsage(_EntryUsage, total=False):
+    """Tokens spent beside the conversation; read, never written."""
+
+    note: str
+
+
 class EntryType(TypedDict):
     """Of another agent or a later version."""
 
@@ -691,7 +949,7 @@ class EntryType(TypedDict):
 
 
 #: Any other line. Types we do not know round-trip untouched.
-Entry: TypeAlias = "Union[MessageEntry, ModelChangeEntry, ThinkingLevelChangeEntry, SessionInfoEntry, LabelEntry, CompactionEntry, BranchSummaryEntry, CustomEntry, CustomMessageEntry, ContextEditEntry, UsageEntry, EntryType]"
+Entry: TypeAlias = "Union[EntryMessage, EntryModelChange, EntryThinkingLevelChange, EntrySessionInfo, EntryLabel, EntryCompaction, EntryBranchSummary, EntryCustom, EntryCustomMessage, EntryContextEdit, EntryUsage, EntryType]"
 
 
 class EntryAppendedEvent(TypedDict):
@@ -1779,8 +2037,16 @@ class MessageUpdate(_MessageUpdate, total=False):
     message: Message
 
 
-#: Sent by [`crate::live`], which copies encoded bytes; this is how it is read.
-MessageUpdateEvent: TypeAlias = "MessageUpdate"
+class _MessageUpdateEvent(TypedDict):
+    usage: Usage
+    assistantMessageEvent: Growth
+    type: Literal['message_update']
+
+
+class MessageUpdateEvent(_MessageUpdateEvent, total=False):
+    """Sent by [`crate::live`], which copies encoded bytes; this is how it is read."""
+
+    message: Message
 
 
 class Messages(TypedDict):

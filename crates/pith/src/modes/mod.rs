@@ -18,7 +18,7 @@ mod screen_outbox;
 mod secret;
 mod styled;
 mod terminal;
-mod tool_line;
+pub mod tool_line;
 
 pub use chat::{chat, tour};
 pub use confirm::confirm;

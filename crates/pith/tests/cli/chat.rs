@@ -3,7 +3,7 @@
 use pith_testkit::{TempHome, Terminal, Turn, eventually};
 use serde_json::json;
 
-use super::support::{PITH, PIXEL, model, scene};
+use super::support::{PITH, PIXEL, model, run, scene};
 
 fn open(home: &TempHome, arguments: &[&str]) -> Terminal {
     Terminal::chat(PITH, arguments, home)
@@ -234,6 +234,25 @@ fn the_tour_on_a_terminal_is_a_chat_that_plays_itself() {
     raw.wait("> {\"id\":\"1\",\"type\":\"prompt\"");
     raw.wait("< {\"type\":\"agent_settled\"");
     assert_eq!(raw.exit_code(), 0);
+}
+
+#[test]
+fn the_tour_without_a_terminal_shows_the_session_as_a_person_sees_it() {
+    let (home, _server) = scene([]);
+    let output = run(&home, ["tour"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let parts = [
+        "> Show me what you can do.\n",
+        "\n· write pith-tour.txt\n",
+        "> Keep it short, please.\n",
+        "That was the tour",
+    ];
+    let places = parts.map(|part| output.stdout.find(part).unwrap_or_else(|| panic!("{part}: {}", output.stdout)));
+    assert!(places.is_sorted(), "{}", output.stdout);
+    assert!(!output.stdout.contains("\"type\":"), "{}", output.stdout);
+    let raw = run(&home, ["tour", "--raw"]);
+    assert!(raw.stdout.starts_with("> {\"id\":\"1\",\"type\":\"prompt\""), "{}", raw.stdout);
+    assert!(raw.stdout.contains("\n< {\"type\":\"agent_settled\""), "{}", raw.stdout);
 }
 
 #[test]
