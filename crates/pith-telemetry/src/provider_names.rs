@@ -4,7 +4,7 @@
 pub(crate) fn provider_name(provider: &str) -> &str {
     match provider {
         "amazon-bedrock" => "aws.bedrock",
-        "azure-openai-responses" | "azure-openai" => "azure.ai.openai",
+        "azure" | "azure-openai-responses" | "azure-openai" => "azure.ai.openai",
         "google" => "gcp.gemini",
         "google-vertex" => "gcp.vertex_ai",
         "mistral" => "mistral_ai",

@@ -39,13 +39,13 @@ pub(super) static PROVIDERS: [BuiltIn; 41] = [
         table: include_str!("../../data/anthropic.json"),
     },
     BuiltIn {
-        id: "azure-openai-responses",
+        id: "azure",
         name: "Azure OpenAI",
         variables: &["AZURE_OPENAI_API_KEY"],
         default_model: "gpt-5.4",
         #[cfg(test)]
-        checksum: 0x0e7ee4e2a415f423,
-        table: include_str!("../../data/azure-openai-responses.json"),
+        checksum: 0x34b9e319b5d3d1c4,
+        table: include_str!("../../data/azure.json"),
     },
     BuiltIn {
         id: "baseten",
@@ -388,7 +388,7 @@ pub(super) static DEFAULT_ORDER: [&str; 41] = [
     "ant-ling",
     "anthropic",
     "openai",
-    "azure-openai-responses",
+    "azure",
     "openai-codex",
     "radius",
     "nvidia",
