@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use pith_config::{FileLock, document, locked_file};
 use serde_json::{Map, Value};
 
+use crate::catalogue::current_id;
 use crate::config_value::CredentialEnv;
 
 /// A stored credential. It owns its provider: no other source is asked.
@@ -120,13 +121,18 @@ impl AuthFile {
 
     /// Forgets a provider.
     pub fn remove(&self, provider: &str) -> io::Result<()> {
-        locked_file::update(&self.file, |object| drop(object.shift_remove(provider)))
+        locked_file::update(&self.file, |object| object.retain(|id, _| current_id(id) != current_id(provider)))
     }
 
     fn read(&self) -> Result<Entries, String> {
         match locked_file::read(&self.file)? {
             None => Ok(Entries::new()),
-            Some(Value::Object(object)) => Ok(object.iter().map(|(id, entry)| (id.clone(), stored(entry))).collect()),
+            Some(Value::Object(object)) => {
+                // An entry under the id of today comes before one under the former id.
+                let (current, former): (Vec<_>, Vec<_>) = object.iter().partition(|(id, _)| current_id(id) == *id);
+                let entries = former.into_iter().chain(current);
+                Ok(entries.map(|(id, entry)| (current_id(id).to_owned(), stored(entry))).collect())
+            }
             Some(_) => Err("expected an object".into()),
         }
     }

@@ -8,6 +8,7 @@ mod providers;
 use pith_protocol::{InputLimits, Model, ModelCost, PriceTier, PromptCache, ThinkingLevel};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// A built-in provider.
@@ -40,6 +41,22 @@ pub fn providers() -> &'static [BuiltIn] {
 /// Providers in the order they are asked for a default model.
 pub fn default_order() -> &'static [&'static str] {
     &providers::DEFAULT_ORDER
+}
+
+/// Providers that had another id before, which files of users and sessions still name.
+const FORMER_IDS: [(&str, &str); 1] = [("azure-openai-responses", "azure")];
+
+/// Returns the id of today for one that a provider may have had before.
+pub fn current_id(id: &str) -> &str {
+    FORMER_IDS.iter().find(|(former, _)| *former == id).map_or(id, |(_, current)| current)
+}
+
+/// Returns a `provider/model` with the provider's id of today.
+pub fn current_name(name: &str) -> Cow<'_, str> {
+    match name.split_once('/') {
+        Some((provider, rest)) if current_id(provider) != provider => format!("{}/{rest}", current_id(provider)).into(),
+        _ => name.into(),
+    }
 }
 
 /// Returns the built-in provider of that id.

@@ -185,7 +185,7 @@ impl Registry {
 
     /// Returns the id of a provider written in any case. Unlisted ones are found by their exact name.
     pub fn provider_named(&self, name: &str) -> Option<String> {
-        let tables = self.tables();
+        let (tables, name) = (self.tables(), catalogue::current_id(name));
         let exact = tables.providers.iter().find(|provider| provider.id == name);
         let found = exact.or_else(|| {
             let mut listed = tables.providers.iter().filter(|provider| provider.is_listed());
@@ -247,6 +247,7 @@ impl Registry {
 
     /// Undoes a registration; what it covered is back.
     pub fn unregister(&self, id: &str) {
+        let id = catalogue::current_id(id);
         self.change(|tables| {
             for provider in tables.providers.iter_mut().filter(|provider| provider.id == id) {
                 *provider = provider.changed(|layers| layers.registered = None);
@@ -324,10 +325,12 @@ impl Registry {
 
 impl Tables {
     fn provider(&self, id: &str) -> Option<&Arc<Provider>> {
+        let id = catalogue::current_id(id);
         self.providers.iter().find(|provider| provider.id == id)
     }
 
-    fn put(&mut self, registered: Registered) {
+    fn put(&mut self, mut registered: Registered) {
+        registered.config.id = catalogue::current_id(&registered.config.id).to_owned();
         let id = &registered.config.id;
         match self.providers.iter_mut().find(|provider| provider.id == *id) {
             Some(provider) => *provider = provider.changed(|layers| layers.registered = Some(registered)),

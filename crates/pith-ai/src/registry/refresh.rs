@@ -66,7 +66,10 @@ impl Registry {
 impl Tables {
     /// Puts the file's layer under the registrations. Providers only an older file knew are gone.
     pub(super) fn read_file(&mut self, file: &Path) {
-        let read = models_file::load(file, |id| catalogue::provider(id).is_some());
+        let mut read = models_file::load(file, |id| catalogue::provider(catalogue::current_id(id)).is_some());
+        for config in &mut read.providers {
+            config.id = catalogue::current_id(&config.id).to_owned();
+        }
         self.diagnostics = read.diagnostics;
         self.diagnostics.extend(unknown_apis(&read.providers, file));
         for provider in self.providers.iter_mut().filter(|provider| provider.file.is_some()) {

@@ -3,6 +3,8 @@
 use pith_config::Settings;
 use pith_protocol::{Model, ThinkingLevel};
 
+use crate::catalogue::current_name;
+
 /// Parses a level, in upper or lower case.
 pub fn parse_level(name: &str) -> Option<ThinkingLevel> {
     ThinkingLevel::ALL.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(name))
@@ -39,7 +41,10 @@ pub fn next_level(model: &Model, current: ThinkingLevel) -> Option<ThinkingLevel
 }
 
 pub(super) fn of_model(settings: &Settings, model: &Model) -> Option<ThinkingLevel> {
-    settings.model_thinking_levels.get(&format!("{}/{}", model.provider, model.id)).copied()
+    let levels = &settings.model_thinking_levels;
+    let name = format!("{}/{}", model.provider, model.id);
+    let former = || levels.iter().find(|(other, _)| current_name(other) == name).map(|(_, level)| level);
+    levels.get(&name).or_else(former).copied()
 }
 
 #[cfg(test)]
@@ -72,6 +77,9 @@ mod tests {
         assert_eq!(after_switch(&settings, &model(true), None, Low), Minimal);
         assert_eq!(after_switch(&settings, &model(true), Some(Max), Low), High, "clamped");
         assert_eq!(after_switch(&settings, &model(false), Some(High), Low), Off);
+        settings.model_thinking_levels.insert("azure-openai-responses/m".into(), Max);
+        let renamed = Model { provider: "azure".into(), ..model(true) };
+        assert_eq!(of_model(&settings, &renamed), Some(Max), "its provider had another id");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use pith_protocol::{Model, ThinkingLevel};
 
 use super::pattern::{self, Match, split_level};
+use crate::catalogue::{current_id, current_name};
 use crate::registry::Registry;
 
 /// A model in scope.
@@ -31,6 +32,7 @@ pub fn resolve_scope<S: AsRef<str>>(registry: &Registry, patterns: &[S]) -> Scop
     }
     let available = registry.available();
     for text in patterns.iter().map(|text| text.as_ref().trim()).filter(|text| !text.is_empty()) {
+        let text = &*current_name(text);
         let selected = if text.contains(['*', '?', '[']) {
             by_glob(&available, text, &mut scope.warnings)
         } else {
@@ -56,6 +58,7 @@ impl Scope {
 
     /// Returns the member of that provider and id.
     pub fn find(&self, provider: &str, id: &str) -> Option<&Scoped> {
+        let provider = current_id(provider);
         self.models.iter().find(|scoped| scoped.model.provider == provider && scoped.model.id == id)
     }
 }

@@ -31,7 +31,7 @@ enum End {
     /// The host aborts the run that needs the login.
     Abort,
     /// The host closes stdin.
-    EndOfInput,
+    ClosedInput,
     Signal(Signal),
     /// `SIGKILL`, after this pause.
     Kill(Duration),
@@ -191,7 +191,7 @@ fn play(login: Login, moment: Moment, end: End) -> bool {
             });
             assert_eq!(host.finish().1, 0);
         }
-        End::EndOfInput | End::Signal(_) => {
+        End::ClosedInput | End::Signal(_) => {
             match end {
                 End::Signal(signal) => host.signal(signal),
                 _ => host.close_stdin(),
@@ -237,7 +237,7 @@ fn an_aborted_run_does_not_abort_the_renewal_that_it_needs() {
 #[test]
 fn the_end_of_input_waits_for_a_renewal() {
     for login in LOGINS {
-        play(login, Moment::Step(RenewalStep::Arrived), End::EndOfInput);
+        play(login, Moment::Step(RenewalStep::Arrived), End::ClosedInput);
     }
 }
 
@@ -270,7 +270,7 @@ fn no_login_is_lost_wherever_its_renewal_is_disturbed() {
     for _ in 0..n_plays {
         let pause = Duration::from_micros(dice.below(4000));
         let signals = [Signal::TERM, Signal::INT, Signal::HUP].map(End::Signal);
-        let ends = [End::Abort, End::EndOfInput, dice.pick(&signals), End::Kill(Duration::ZERO), End::Kill(pause)];
+        let ends = [End::Abort, End::ClosedInput, dice.pick(&signals), End::Kill(Duration::ZERO), End::Kill(pause)];
         let (moment, end) = (dice.pick(&STEPS), dice.pick(&ends));
         let has_survived = play(dice.pick(&LOGINS), moment, end);
         if matches!(end, End::Kill(_)) {

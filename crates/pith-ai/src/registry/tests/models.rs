@@ -34,6 +34,27 @@ fn models_out_of_scope_are_known_but_refused_with_the_reason() {
 }
 
 #[test]
+fn a_provider_is_found_by_its_former_id() {
+    let (former, current) = ("azure-openai-responses", "azure");
+    let config = json!({"api": "openai-responses", "baseUrl": "https://h/v1", "models": [{"id": "mine"}]});
+    let auth = json!({former: {"type": "api_key", "key": "key-12345"}});
+    let setup = Setup::new().models(json!({ former: config })).auth(auth);
+    let registry = setup.registry();
+    assert_eq!(registry.provider_named(former).as_deref(), Some(current));
+    for id in [former, current] {
+        let model = registry.select(id, "mine").expect("usable");
+        assert_eq!((model.provider.as_str(), registry.is_usable(&model)), (current, true), "{id}");
+    }
+    assert!(!registry.provider_ids().iter().any(|id| id == former));
+    let scope = crate::select::resolve_scope(&registry, &["azure-openai-responses/mine:high"]);
+    assert_eq!((scope.models.len(), scope.warnings), (1, vec![]));
+    registry.auth_file().store_key(current, "key-67890").expect("stored");
+    assert_eq!(resolve(&registry, former, "mine").expect("a key").api_key.as_deref(), Some("key-67890"));
+    registry.auth_file().remove(current).expect("removed");
+    assert!(registry.auth_file().entries().is_empty());
+}
+
+#[test]
 fn a_server_knows_its_window_better_than_an_entry() {
     let registry = Setup::new().registry();
     let model = registry.find("anthropic", "claude-opus-5").expect("model");
