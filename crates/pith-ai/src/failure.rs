@@ -260,7 +260,7 @@ static OVERFLOW: LazyLock<RegexSet> = LazyLock::new(|| {
         "input is too long for requested model",
         "exceeds the context window",
         "context window exceeded",
-        r"exceeds (the )?(model's )?maximum context length (of [\d,]+ tokens|\([\d,]+\))",
+        r"exceeds (the )?(model'?s )?maximum context length( of [\d,]+ tokens?|\s*\([\d,]+\))",
         "(?s)input token count.*exceeds the maximum",
         r"maximum prompt length is [\d,]+",
         "reduce the length of the messages",

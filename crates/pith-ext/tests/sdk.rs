@@ -254,3 +254,39 @@ async fn a_runtime_for_sessions_without_extensions_is_bound_to_nothing() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn errors_of_models_are_sorted_as_pith_sorts_them() {
+    let setup = "const failed = (text) => ({ role: 'assistant', stopReason: 'error', errorMessage: text });
+        const again = (text) => ai.isRetryableAssistantError(failed(text));
+        const isLong = (text, provider) => ai.isContextOverflow({ ...failed(text), provider });
+        const cut = (output) => ({ role: 'assistant', stopReason: 'length', usage: { input: 99, cacheRead: 0, output } });";
+    let cases = [
+        (
+            "['model is at capacity', 'status 502', '(429)', 'stream was interrupted'].map(again)",
+            "[true,true,true,true]",
+        ),
+        (
+            "['req_a429bc failed', '15000 bytes', '429 insufficient_quota', '{\"code\":\"1308\"}'].map(again)",
+            "[false,false,false,false]",
+        ),
+        (
+            "['Prompt exceeds max length', 'Context Window exceeded', '413 '].map((text) => isLong(text))",
+            "[true,true,true]",
+        ),
+        (
+            "[isLong('rate limit: too many tokens'), isLong('400 (no body)'), isLong('400 (no body)', 'cerebras')]",
+            "[false,false,true]",
+        ),
+        ("[ai.isContextOverflow(cut(0), 100), ai.isContextOverflow(cut(1), 100)]", "[true,false]"),
+        (
+            "[ai.isRecoverableLength(cut(5), 10), ai.isRecoverableLength(cut(10), 10), ai.isRecoverableLength(cut(5))]",
+            "[true,false,false]",
+        ),
+        (
+            "ai.calculateCost({ cost: { input: -1e6, output: 2 } }, { input: 1e6, output: 1e6, cacheRead: 0, cacheWrite: 0 }).total",
+            "2",
+        ),
+    ];
+    check(setup, &cases).await;
+}

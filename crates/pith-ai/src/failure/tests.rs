@@ -141,3 +141,22 @@ fn overflow_is_recognised_by_counts() {
     assert!(!is_overflow(&message(StopReason::Length, 980, 1), 1000));
     assert!(!is_overflow(&message(StopReason::Stop, 1000, 5), 0));
 }
+
+#[test]
+fn extensions_sort_errors_by_the_same_lists() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../pith-ext/js/pi/pi-ai.js");
+    let script = std::fs::read_to_string(path).expect("the script");
+    for (name, list) in
+        [("overflow", &*OVERFLOW), ("throttled", &THROTTLED), ("spent", &QUOTA), ("transient", &TRANSIENT)]
+    {
+        let line = script.lines().find_map(|line| line.strip_prefix(&format!("const {name} = ")));
+        let mut rest = line.unwrap_or_else(|| panic!("a list {name}"));
+        for pattern in list.patterns() {
+            let pattern = pattern.trim_start_matches("(?i)").trim_start_matches("(?s)").replace('/', "\\/");
+            let at = rest.find(&pattern).unwrap_or_else(|| panic!("{name} lacks {pattern}, or it is elsewhere"));
+            assert!(at <= "[/".len() + "/is, /".len(), "{name} has something before {pattern}");
+            rest = &rest[at + pattern.len()..];
+        }
+        assert!(rest.len() <= "/is];".len(), "{name} has something more: {rest}");
+    }
+}

@@ -136,7 +136,7 @@ exports.clampThinkingLevel = (model, level) => {
 exports.calculateCost = (model, usage) => {
   const size = usage.input + usage.cacheRead + usage.cacheWrite;
   const tier = [...(model.cost?.tiers ?? [])].filter((known) => known.inputTokensAbove < size).sort((a, b) => b.inputTokensAbove - a.inputTokensAbove)[0] ?? model.cost ?? {};
-  const part = (name, tokens) => ((tier[name] ?? 0) / 1e6) * (tokens ?? 0);
+  const part = (name, tokens) => (Math.max(tier[name] ?? 0, 0) / 1e6) * (tokens ?? 0);
   const cost = { input: part("input", usage.input), output: part("output", usage.output), cacheRead: part("cacheRead", usage.cacheRead), cacheWrite: part("cacheWrite", usage.cacheWrite) };
   usage.cost = { ...cost, total: cost.input + cost.output + cost.cacheRead + cost.cacheWrite };
   return usage.cost;
@@ -189,16 +189,23 @@ Object.assign(exports, {
   },
 });
 
-const overflow = [/prompt is too long/i, /exceeds the (?:maximum )?context/i, /context[_ ](?:length|window)[_ ]?exceeded/i, /maximum context length/i, /input (?:is )?too long/i, /too many tokens/i, /input token count.*exceeds/i, /request_too_large/i];
-const transient = /overloaded|rate.?limit|429|500|502|503|504|529|timeout|timed out|ECONN|network|fetch failed|socket hang up|terminated/i;
+// The lists of `pith-ai/src/failure.rs`; a test compares them.
+const overflow = [/prompt (is )?too long/i, /prompt exceeds max length/i, /request_too_large/i, /input is too long for requested model/i, /exceeds the context window/i, /context window exceeded/i, /exceeds (the )?(model'?s )?maximum context length( of [\d,]+ tokens?|\s*\([\d,]+\))/i, /input token count.*exceeds the maximum/is, /maximum prompt length is [\d,]+/i, /reduce the length of the messages/i, /maximum context length is [\d,]+ tokens/i, /exceeds (the )?maximum allowed input length of [\d,]+ tokens/i, /input \([\d,]+ tokens\) is longer than the model's context length \([\d,]+ tokens\)/i, /exceeds the limit of [\d,]+/i, /exceeds the available context size/i, /greater than the context length/i, /context window exceeds limit/i, /exceeded model token limit/i, /too large for model with [\d,]+ maximum context length/i, /prompt has [\d,]+ tokens, but the configured context size is [\d,]+ tokens/i, /model_context_window_exceeded/i, /prompt too long; exceeded (max )?context length/i, /range of input length should be/i, /context[_ ]length[_ ]exceeded/i, /too many tokens/i, /token limit exceeded/i, /^([\w -]+ API error \(413\):|413(\s|:|$))/i];
+const throttled = /rate.?limit|too many requests|^(throttling error|service unavailable):/i;
+const spent = /GoUsageLimitError|FreeUsageLimitError|monthly usage limit reached|available balance|insufficient_quota|out of budget|quota exceeded|billing|subscription_sharing_(workplace_individual_)?usage_limit_exceeded|"code"\s*:\s*"?1308([^0-9]|$)/i;
+const transient = /overloaded|server_busy|servers are currently busy|currently experiencing high demand|model is at capacity|rate.?limit|too many requests|(^|[^a-z0-9])(429|500|502|503|504|520|524)([^a-z0-9]|$)|service.?(is.?)?(temporarily.?)?unavailable|server.?error|internal.?error|provider.?returned.?(an.?)?error|exceeded request buffer limit while retrying upstream|unable to forward upstream|upstream.?request.?failed|upstream_stream_read_error|stream was interrupted|http\/?2 stream failed|network.?error|connection.?(error|refused|lost)|other side closed|fetch failed|request to \S+ failed, reason:|getaddrinfo|ENOTFOUND|EAI_AGAIN|upstream.?connect|reset before headers|socket hang up|socket connection was closed|timed? out|timeout|terminated|websocket.?(closed|error)|ended without|stream ended before (message_stop|a terminal response event)|http2 request did not get a response|stream disconnected before completion|cut short after the reply had begun|pending stream has been canceled|retry delay|you can retry your request|try your request again|please retry your request|ResourceExhausted|subscription_sharing_(usage|user)_unavailable/i;
+const isTooLong = (text) => !throttled.test(text) && overflow.some((pattern) => pattern.test(text));
 Object.assign(exports, {
   getOverflowPatterns: () => [...overflow],
   isContextOverflow: (message, contextWindow) => {
-    if (message?.stopReason === "error" && overflow.some((pattern) => pattern.test(message.errorMessage ?? ""))) return true;
-    return !!contextWindow && message?.stopReason === "stop" && (message.usage?.input ?? 0) + (message.usage?.cacheRead ?? 0) > contextWindow;
+    const input = (message?.usage?.input ?? 0) + (message?.usage?.cacheRead ?? 0);
+    const isBare = () => message.provider === "cerebras" && /^400 (status code )?\(no body\)/i.test(message.errorMessage ?? "");
+    if (message?.stopReason === "error") return isTooLong(message.errorMessage ?? "") || isBare();
+    if (message?.stopReason === "length") return !!contextWindow && message.usage?.output === 0 && input >= contextWindow * 0.99;
+    return !!contextWindow && message?.stopReason === "stop" && input > contextWindow;
   },
-  isRecoverableLength: (message) => message?.stopReason === "length",
-  isRetryableAssistantError: (message) => message?.stopReason === "error" && transient.test(message.errorMessage ?? ""),
+  isRecoverableLength: (message, wanted) => message?.stopReason === "length" && wanted > 0 && (message.usage?.output ?? 0) < wanted,
+  isRetryableAssistantError: (message) => message?.stopReason === "error" && !spent.test(message.errorMessage ?? "") && transient.test(message.errorMessage ?? ""),
   DEFAULT_MAX_AGENT_RETRY_DELAY_MS: 60000,
   retryDelayMs: ({ baseDelayMs, maxAgentDelayMs = 60000 }, attempt) => Math.min(baseDelayMs * 2 ** Math.max(0, attempt - 1), maxAgentDelayMs),
   retryAssistantCall,
