@@ -128,7 +128,11 @@ fn listed_home() -> Option<PathBuf> {
     let user = rustix::process::geteuid().as_raw().to_string();
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
     let fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    fields.filter(|fields| fields.get(2) == Some(&&*user)).find_map(|fields| fields.get(5).map(PathBuf::from))
+    let home =
+        fields.filter(|fields| fields.get(2) == Some(&&*user)).find_map(|fields| fields.get(5).map(PathBuf::from));
+    // Users of services live where programs are, or nowhere.
+    const NO_HOMES: [&str; 6] = ["/bin", "/dev", "/etc", "/proc", "/sbin", "/usr"];
+    home.filter(|home| home.parent().is_some() && !NO_HOMES.iter().any(|top| home.starts_with(top)))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -131,9 +131,14 @@ impl Policy {
         let mut protected = protected::of(&names, places, allows_git_config);
         protected.extend(places.all("sandbox.filesystem.denyWrite", &settings.filesystem.deny_write)?);
         writable.push(real(&places.temp));
-        let reading = Reading::new(places.said(settings, closed, &writable));
-        // What cannot be read must not be replaced either.
-        protected.extend(reading.closed_below(&writable));
+        let reading = Reading::new(places.said(settings, closed.clone(), &writable));
+        // What cannot be read must not be replaced either. Without mounts it is recorded, so only what is known to be
+        // small is.
+        protected.extend(if namespaces {
+            reading.closed_below(&writable)
+        } else {
+            places.keys_below(&writable, closed)
+        });
         for list in [&mut writable, &mut protected] {
             remove_repeated(list);
         }
@@ -282,6 +287,13 @@ impl Places {
             all.extend(self.expand(entry).map_err(|why| format!("{key}: {entry:?}: {why}"))?);
         }
         Ok(all)
+    }
+
+    /// Returns the known places of keys below these directories, as far as they exist, and what the user closes there.
+    fn keys_below(&self, roots: &[PathBuf], closed: Vec<PathBuf>) -> Vec<PathBuf> {
+        let own = OWN_SECRETS.iter().map(|name| real(&self.agent_dir.join(name)));
+        let all = closed.into_iter().chain(self.in_home(&SECRETS)).chain(own);
+        all.filter(|path| path.exists() && roots.iter().any(|root| path.starts_with(root))).collect()
     }
 
     /// What is said about reading: by the user, and as is usual.

@@ -94,17 +94,29 @@ impl Reading {
 
     /// The home about which a command seems to say that something in it, or the list of its names, is closed.
     pub fn refused_in(&self, output: &str) -> Option<&Path> {
-        const SIGNS: [&str; 2] = ["Permission denied", "No such file or directory"];
-        let refusals = || output.lines().filter(|line| SIGNS.iter().any(|sign| line.contains(sign)));
-        let is_named = |home: &&PathBuf| home.to_str().is_some_and(|home| refusals().any(|line| line.contains(home)));
+        let is_named = |home: &&PathBuf| {
+            let Some(home) = home.to_str() else { return false };
+            let dot = format!("{home}/.");
+            output.lines().any(|line| {
+                line.contains("Permission denied") && line.contains(home)
+                    || line.contains("No such file or directory") && line.contains(&dot)
+            })
+        };
         self.homes.iter().find(is_named).map(PathBuf::as_path)
     }
 
     /// Returns what is closed below these directories, as far as it exists.
     pub(crate) fn closed_below(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
         let is_below = |path: &Path| roots.iter().any(|root| path.starts_with(root));
-        let by_name = self.marks.iter().filter(|(_, is_open)| !**is_open).map(|(path, _)| path.clone());
-        let mut found: Vec<PathBuf> = by_name.filter(|path| is_below(path) && path.exists()).collect();
+        let by_name = self.marks.iter().filter(|(_, is_open)| !**is_open).map(|(path, _)| path);
+        let mut found = Vec::new();
+        for path in by_name.filter(|path| is_below(path) && path.exists()) {
+            if self.leads_to_open(path) {
+                self.add_closed_in(path, &mut found);
+            } else {
+                found.push(path.clone());
+            }
+        }
         self.homes.iter().filter(|home| is_below(home)).for_each(|home| self.add_closed_in(home, &mut found));
         found
     }
@@ -171,6 +183,14 @@ mod tests {
         assert!(!reading.leads_to_open(Path::new("/home/u/.ssh")));
         assert!(reading.is_closed_in_home(Path::new("/home/u/.ssh/id")));
         assert!(!reading.is_closed_in_home(Path::new("/etc/shadow")));
+        for (output, is_refused) in [
+            ("x\ncat: /home/u/.netrc: No such file or directory", true),
+            ("ls: cannot open directory '/home/u': Permission denied", true),
+            ("cat: /home/u/work/a: No such file or directory", false),
+            ("/home/u/.netrc\nPermission denied", false),
+        ] {
+            assert_eq!(reading.refused_in(output).is_some(), is_refused, "{output}");
+        }
     }
 
     #[test]
