@@ -1,244 +1,14 @@
 //! What of a home can be read in a sandbox: everything but names that begin with a dot, and of those what this table opens.
 //!
 //! Keys are where their programs put them, and nobody has a list of all programs. So a name is closed unless it is
-//! known to hold none, in a row with its reason.
+//! known to hold none, in a row of the table with its reason.
 
-use std::fs;
+mod table;
+
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// A place below a home that can be read, and why. What lies beside it stays closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpenedInHome {
-    pub path: &'static str,
-    pub reason: &'static str,
-}
-
-const fn row(path: &'static str, reason: &'static str) -> OpenedInHome {
-    OpenedInHome { path, reason }
-}
-
-/// What tools need below a home, in the order of its names.
-pub const OPENED_IN_HOME: &[OpenedInHome] = &[
-    row(".agents/skills", "skills"),
-    row(".asdf", "toolchains of asdf"),
-    row(".bun", "bun and what it has installed"),
-    row(".cabal/bin", "programs of Haskell"),
-    row(".cabal/packages", "packages of Haskell"),
-    row(".cabal/store", "packages of Haskell"),
-    row(".cache/JetBrains", "caches of editors"),
-    row(".cache/Cypress", "a browser for tests"),
-    row(".cache/act", "actions of CI"),
-    row(".cache/bazel", "what bazel has built"),
-    row(".cache/bazelisk", "versions of bazel"),
-    row(".cache/ccache", "what compilers have made"),
-    row(".cache/clangd", "an index of sources"),
-    row(".cache/composer", "packages of PHP"),
-    row(".cache/coursier", "packages of Scala"),
-    row(".cache/deno", "modules of deno"),
-    row(".cache/electron", "electron itself"),
-    row(".cache/electron-builder", "programs that package electron"),
-    row(".cache/fontconfig", "a list of fonts"),
-    row(".cache/go-build", "what go has built"),
-    row(".cache/gitstatus", "a program that shells run"),
-    row(".cache/golangci-lint", "results of a linter"),
-    row(".cache/gopls", "an index of sources"),
-    row(".cache/huggingface/datasets", "data sets"),
-    row(".cache/huggingface/hub", "models"),
-    row(".cache/matplotlib", "a list of fonts"),
-    row(".cache/meson", "packages of meson"),
-    row(".cache/mypy", "results of a checker"),
-    row(".cache/node", "versions of package managers (corepack)"),
-    row(".cache/node-gyp", "headers of node"),
-    row(".cache/nix", "results of nix"),
-    row(".cache/pants", "what pants has built"),
-    row(".cache/pip", "packages of Python"),
-    row(".cache/pip-tools", "packages of Python"),
-    row(".cache/pnpm", "packages of JavaScript"),
-    row(".cache/pre-commit", "programs that check commits"),
-    row(".cache/prisma", "programs of prisma"),
-    row(".cache/puppeteer", "a browser for tests"),
-    row(".cache/ms-playwright", "browsers for tests"),
-    row(".cache/pypoetry/artifacts", "packages of Python"),
-    row(".cache/pypoetry/cache", "packages of Python"),
-    row(".cache/pypoetry/virtualenvs", "environments of Python"),
-    row(".cache/ruff", "results of a linter"),
-    row(".cache/sccache", "what compilers have made"),
-    row(".cache/selenium", "drivers of browsers"),
-    row(".cache/torch", "models"),
-    row(".cache/turbo", "what turbo has built"),
-    row(".cache/typescript", "types of packages"),
-    row(".cache/uv", "packages of Python"),
-    row(".cache/vcpkg", "packages of C++"),
-    row(".cache/yarn", "packages of JavaScript"),
-    row(".cache/zig", "what zig has built"),
-    row(".cargo/.crates.toml", "which programs cargo has installed"),
-    row(".cargo/.crates2.json", "which programs cargo has installed"),
-    row(".cargo/.global-cache", "what cargo has used last"),
-    row(".cargo/.package-cache", "a lock of cargo"),
-    row(".cargo/.package-cache-mutate", "a lock of cargo"),
-    row(".cargo/advisory-db", "known holes in packages"),
-    row(".cargo/advisory-dbs", "known holes in packages"),
-    row(".cargo/bin", "programs"),
-    row(".cargo/config", "settings of cargo; its keys are in credentials.toml"),
-    row(".cargo/config.toml", "settings of cargo; its keys are in credentials.toml"),
-    row(".cargo/env", "sets PATH"),
-    row(".cargo/git", "packages of Rust"),
-    row(".cargo/registry", "packages of Rust"),
-    row(".ccache", "what compilers have made"),
-    row(".clang-format", "how code is formatted"),
-    row(".clang-tidy", "what a linter looks for"),
-    row(".conan2/p", "packages of C++"),
-    row(".conan2/profiles", "compilers that conan uses"),
-    row(".conda/environments.txt", "environments of conda"),
-    row(".conda/envs", "environments of conda"),
-    row(".conda/pkgs", "packages of conda"),
-    row(".config/ccache", "settings of a cache"),
-    row(".config/clangd", "settings of an index"),
-    row(".config/fontconfig", "settings of fonts"),
-    row(".config/git/attributes", "settings of git"),
-    row(".config/git/config", "settings of git"),
-    row(".config/git/ignore", "settings of git"),
-    row(".config/matplotlib", "settings of plots"),
-    row(".config/rustfmt", "how code is formatted"),
-    row(".config/yarn/global", "programs that yarn has installed"),
-    row(".cpan/build", "packages of Perl"),
-    row(".cpan/sources", "packages of Perl"),
-    row(".cpanm/work", "packages of Perl"),
-    row(".deno/bin", "deno and its programs"),
-    row(".dotnet", "toolchains of .NET"),
-    row(".elan", "toolchains of Lean"),
-    row(".emacs.d/elpa", "packages of an editor"),
-    row(".fonts", "fonts"),
-    row(".gem/ruby", "packages of Ruby"),
-    row(".ghcup", "toolchains of Haskell"),
-    row(".gitattributes", "settings of git"),
-    row(".gitconfig", "settings of git"),
-    row(".gitignore", "settings of git"),
-    row(".gitignore_global", "settings of git"),
-    row(".gitmessage", "how a commit message begins"),
-    row(".goenv", "toolchains of go"),
-    row(".gradle/caches", "packages of Java"),
-    row(".gradle/daemon", "what a build server says"),
-    row(".gradle/jdks", "toolchains of Java"),
-    row(".gradle/native", "libraries of gradle"),
-    row(".gradle/wrapper", "versions of gradle"),
-    row(".hex/packages", "packages of Elixir"),
-    row(".ivy2/cache", "packages of Scala"),
-    row(".ivy2/local", "packages of Scala"),
-    row(".jbang/bin", "jbang"),
-    row(".jbang/cache", "packages of Java"),
-    row(".jenv", "toolchains of Java"),
-    row(".julia/artifacts", "packages of Julia"),
-    row(".julia/compiled", "packages of Julia"),
-    row(".julia/conda", "packages of Julia"),
-    row(".julia/environments", "environments of Julia"),
-    row(".julia/juliaup", "toolchains of Julia"),
-    row(".julia/packages", "packages of Julia"),
-    row(".julia/registries", "packages of Julia"),
-    row(".juliaup", "toolchains of Julia"),
-    row(".konan", "toolchains of Kotlin"),
-    row(".local/bin", "programs"),
-    row(".local/include", "headers"),
-    row(".local/lib", "libraries, packages of Python"),
-    row(".local/libexec", "programs"),
-    row(".local/opt", "programs"),
-    row(".local/pipx/venvs", "programs of Python"),
-    row(".local/sbin", "programs"),
-    row(".local/share/bash-completion", "completions of shells"),
-    row(".local/share/cmake", "modules of cmake"),
-    row(".local/share/coursier", "programs of Scala"),
-    row(".local/share/fnm", "toolchains of node"),
-    row(".local/share/fonts", "fonts"),
-    row(".local/share/gem", "packages of Ruby"),
-    row(".local/share/hatch/env", "environments of Python"),
-    row(".local/share/hatch/pythons", "toolchains of Python"),
-    row(".local/share/mamba/envs", "environments of conda"),
-    row(".local/share/mamba/pkgs", "packages of conda"),
-    row(".local/share/man", "manuals"),
-    row(".local/share/mime", "kinds of files"),
-    row(".local/share/mise/installs", "toolchains of mise"),
-    row(".local/share/mise/plugins", "plugins of mise"),
-    row(".local/share/mise/shims", "toolchains of mise"),
-    row(".local/share/pdm/venvs", "environments of Python"),
-    row(".local/share/pipx/shared", "programs of Python"),
-    row(".local/share/pipx/venvs", "programs of Python"),
-    row(".local/share/pkgconfig", "libraries"),
-    row(".local/share/pnpm", "programs and packages of JavaScript"),
-    row(".local/share/pypoetry/venv", "poetry itself"),
-    row(".local/share/rtx/installs", "toolchains of mise"),
-    row(".local/share/rtx/shims", "toolchains of mise"),
-    row(".local/share/uv/python", "toolchains of Python"),
-    row(".local/share/uv/tools", "programs of Python"),
-    row(".local/share/virtualenv", "environments of Python"),
-    row(".local/share/virtualenvs", "environments of Python"),
-    row(".local/share/vulkan", "drivers"),
-    row(".local/share/zig", "toolchains of zig"),
-    row(".luarocks/lib", "packages of Lua"),
-    row(".luarocks/share", "packages of Lua"),
-    row(".m2/extensions.xml", "extensions of maven"),
-    row(".m2/repository", "packages of Java"),
-    row(".m2/toolchains.xml", "toolchains of Java"),
-    row(".m2/wrapper", "versions of maven"),
-    row(".mix/archives", "programs of Elixir"),
-    row(".mix/elixir", "programs of Elixir"),
-    row(".mozbuild", "toolchains of Firefox"),
-    row(".n", "toolchains of node"),
-    row(".nix-defexpr", "channels of nix"),
-    row(".nix-profile", "programs of nix"),
-    row(".node-gyp", "headers of node"),
-    row(".node_libraries", "packages of JavaScript"),
-    row(".node_modules", "packages of JavaScript"),
-    row(".nodenv", "toolchains of node"),
-    row(".npm/_cacache", "packages of JavaScript"),
-    row(".npm/_libvips", "a library of a package"),
-    row(".npm/_npx", "programs of JavaScript"),
-    row(".npm/_prebuilds", "libraries of packages"),
-    row(".npm-global", "programs of JavaScript"),
-    row(".npm-packages", "programs of JavaScript"),
-    row(".nuget/packages", "packages of .NET"),
-    row(".nuget/plugins", "plugins of .NET"),
-    row(".nvm", "toolchains of node"),
-    row(".opam", "toolchains of OCaml"),
-    row(".perl5", "packages of Perl"),
-    row(".phpenv", "toolchains of PHP"),
-    row(".platformio/packages", "toolchains of boards"),
-    row(".platformio/platforms", "toolchains of boards"),
-    row(".pnpm-store", "packages of JavaScript"),
-    row(".poetry", "poetry itself"),
-    row(".pub-cache/bin", "programs of Dart"),
-    row(".pub-cache/git", "packages of Dart"),
-    row(".pub-cache/hosted", "packages of Dart"),
-    row(".pyenv", "toolchains of Python"),
-    row(".rbenv", "toolchains of Ruby"),
-    row(".rustup", "toolchains of Rust"),
-    row(".rvm", "toolchains of Ruby"),
-    row(".rye/py", "toolchains of Python"),
-    row(".rye/self", "rye itself"),
-    row(".rye/shims", "programs of Python"),
-    row(".rye/tools", "programs of Python"),
-    row(".sbt/boot", "versions of sbt"),
-    row(".sdkman/bin", "toolchains of Java"),
-    row(".sdkman/candidates", "toolchains of Java"),
-    row(".sdkman/src", "a script that sets PATH"),
-    row(".sdkman/var", "which toolchains there are"),
-    row(".stack/pantry", "packages of Haskell"),
-    row(".stack/programs", "toolchains of Haskell"),
-    row(".stack/snapshots", "packages of Haskell"),
-    row(".svm", "compilers of Solidity"),
-    row(".swiftly/bin", "toolchains of Swift"),
-    row(".swiftpm/cache", "packages of Swift"),
-    row(".tfenv", "versions of terraform"),
-    row(".tool-versions", "which toolchains are used"),
-    row(".vcpkg/registries", "packages of C++"),
-    row(".virtualenvs", "environments of Python"),
-    row(".volta/bin", "toolchains of node"),
-    row(".volta/tools", "toolchains of node"),
-    row(".yarn/berry/cache", "packages of JavaScript"),
-    row(".yarn/bin", "programs of JavaScript"),
-    row(".yarn/cache", "packages of JavaScript"),
-    row(".yarn/releases", "versions of yarn"),
-    row(".zig", "toolchains of zig"),
-];
+pub use table::{OPENED_IN_HOME, OpenedInHome};
 
 /// What can be read of the agent directory, wherever it is: what models and their commands are meant to read.
 pub(crate) const OPENED_IN_AGENT_DIR: &[&str] = &[
@@ -300,7 +70,49 @@ pub(crate) const CLOSED_ELSEWHERE: &[&str] = &[
     "/var/run/secrets",
 ];
 
+/// Where a variable says that a directory of the home is, and what it is called there if it does not.
+const MOVED: [(&str, &str); 7] = [
+    ("XDG_CACHE_HOME", ".cache"),
+    ("XDG_CONFIG_HOME", ".config"),
+    ("XDG_DATA_HOME", ".local/share"),
+    ("XDG_STATE_HOME", ".local/state"),
+    ("CARGO_HOME", ".cargo"),
+    ("GRADLE_USER_HOME", ".gradle"),
+    ("npm_config_cache", ".npm"),
+];
+
+/// Variables that say where keys are.
+const NAMING_KEYS: [&str; 26] = [
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AZURE_CONFIG_DIR",
+    "BUNDLE_USER_CONFIG",
+    "CLOUDSDK_CONFIG",
+    "CODEX_HOME",
+    "CLAUDE_CONFIG_DIR",
+    "COMPOSER_AUTH_FILE",
+    "CONDARC",
+    "DOCKER_CONFIG",
+    "GH_CONFIG_DIR",
+    "GNUPGHOME",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "HF_TOKEN_PATH",
+    "KRB5_CLIENT_KTNAME",
+    "KUBECONFIG",
+    "NETRC",
+    "NPM_CONFIG_USERCONFIG",
+    "PASSWORD_STORE_DIR",
+    "PGPASSFILE",
+    "PIP_CONFIG_FILE",
+    "REGISTRY_AUTH_FILE",
+    "TF_CLI_CONFIG_FILE",
+    "XDG_RUNTIME_DIR",
+    "npm_config_userconfig",
+];
+
 /// Whose links of a home may lead to: software of the system is the same for everybody, and holds no keys.
+#[cfg(target_os = "linux")]
 const SYSTEM: [&str; 5] = ["/nix/store", "/gnu/store", "/usr", "/opt", "/proc"];
 
 /// The homes of the user, links resolved: the one that programs are told, and the one in the list of users, where keys
@@ -311,17 +123,45 @@ pub(crate) fn homes(told: Option<PathBuf>) -> Vec<PathBuf> {
     told.into_iter().chain(listed).collect()
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 fn listed_home() -> Option<PathBuf> {
     let user = rustix::process::geteuid().as_raw().to_string();
-    let users = fs::read_to_string("/etc/passwd").ok()?;
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
     let fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    fields.filter(|fields| fields.get(2) == Some(&&*user)).find_map(|fields| fields.get(5).map(PathBuf::from))
+    let home =
+        fields.filter(|fields| fields.get(2) == Some(&&*user)).find_map(|fields| fields.get(5).map(PathBuf::from));
+    // Users of services live where programs are, or nowhere.
+    const NO_HOMES: [&str; 6] = ["/bin", "/dev", "/etc", "/proc", "/sbin", "/usr"];
+    home.filter(|home| home.parent().is_some() && !NO_HOMES.iter().any(|top| home.starts_with(top)))
 }
 
-#[cfg(not(unix))]
+#[cfg(not(target_os = "linux"))]
 fn listed_home() -> Option<PathBuf> {
     None
+}
+
+/// What variables close, and what of it is open all the same, for these homes.
+pub(crate) fn named_by_variables(homes: &[PathBuf], value: impl Fn(&str) -> Option<OsString>) -> Named {
+    let mut named = Named::default();
+    let is_place = |path: &PathBuf| {
+        path.is_absolute() && path.parent().is_some() && !homes.iter().any(|home| home.starts_with(path))
+    };
+    for (variable, name) in MOVED {
+        let Some(path) = value(variable).map(PathBuf::from).filter(is_place) else { continue };
+        let rows = OPENED_IN_HOME.iter().filter_map(|row| Path::new(row.path).strip_prefix(name).ok());
+        named.opened.extend(rows.map(|below| path.join(below)));
+        named.closed.push(path);
+    }
+    let lists = NAMING_KEYS.iter().filter_map(|variable| value(variable));
+    named.closed.extend(lists.flat_map(|list| std::env::split_paths(&list).collect::<Vec<_>>()).filter(is_place));
+    named
+}
+
+/// What variables say of places.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub closed: Vec<PathBuf>,
+    pub opened: Vec<PathBuf>,
 }
 
 /// The directories of programs below these homes that commands are found in.
@@ -332,10 +172,11 @@ pub(crate) fn programs(homes: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// Where closed names of a home lead, if they are links: what is there is closed too. Software of the system is not.
+#[cfg(target_os = "linux")]
 pub(crate) fn led_to_from(home: &Path) -> Vec<PathBuf> {
     let config = [home.join(".config"), home.join(".local/share")];
     let entries = [home].into_iter().chain(config.iter().map(PathBuf::as_path)).flat_map(|directory| {
-        let all = fs::read_dir(directory).into_iter().flatten().flatten();
+        let all = std::fs::read_dir(directory).into_iter().flatten().flatten();
         all.filter(move |entry| directory != home || is_dot(&entry.file_name()))
     });
     let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
@@ -344,13 +185,29 @@ pub(crate) fn led_to_from(home: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether a name in a home is closed unless the table opens it.
-pub(crate) fn is_dot(name: &std::ffi::OsStr) -> bool {
+pub(crate) fn is_dot(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn variables_say_where_keys_are() {
+        let variables = [
+            ("CARGO_HOME", "/data/cargo"),
+            ("XDG_CONFIG_HOME", "/home"),
+            ("XDG_DATA_HOME", "relative"),
+            ("KUBECONFIG", "/k/one:/k/two"),
+            ("GNUPGHOME", "/"),
+        ];
+        let value = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).into());
+        let Named { closed, opened } = named_by_variables(&["/home/u".into()], value);
+        assert_eq!(closed, ["/data/cargo", "/k/one", "/k/two"].map(PathBuf::from));
+        assert!(opened.contains(&"/data/cargo/registry".into()) && opened.contains(&"/data/cargo/bin".into()));
+        assert!(opened.iter().all(|path| path.starts_with("/data/cargo") && path.as_path() != "/data/cargo"));
+    }
 
     #[test]
     fn rows_are_below_dot_names_and_none_is_in_another() {

@@ -121,9 +121,14 @@ impl Policy {
         let mut protected = protected::below(&writable, places, settings.filesystem.allow_git_config == Some(true));
         protected.extend(places.all("sandbox.filesystem.denyWrite", &settings.filesystem.deny_write)?);
         writable.push(real(&places.temp));
-        let reading = Reading::new(places.said(settings, closed, &writable));
-        // What cannot be read must not be replaced either.
-        protected.extend(reading.closed_below(&writable));
+        let reading = Reading::new(places.said(settings, closed.clone(), &writable));
+        // What cannot be read must not be replaced either. Without mounts it is recorded, so only what is known to be
+        // small is.
+        protected.extend(if namespaces {
+            reading.closed_below(&writable)
+        } else {
+            places.keys_below(&writable, closed)
+        });
         for list in [&mut writable, &mut protected] {
             remove_repeated(list);
         }
@@ -216,6 +221,13 @@ impl Places {
         Ok(all)
     }
 
+    /// Returns the known places of keys below these directories, as far as they exist, and what the user closes there.
+    fn keys_below(&self, roots: &[PathBuf], closed: Vec<PathBuf>) -> Vec<PathBuf> {
+        let own = OWN_SECRETS.iter().map(|name| real(&self.agent_dir.join(name)));
+        let all = closed.into_iter().chain(self.in_home(&SECRETS)).chain(own);
+        all.filter(|path| path.exists() && roots.iter().any(|root| path.starts_with(root))).collect()
+    }
+
     /// What is said about reading: by the user, and as is usual.
     fn said(&self, settings: &SandboxSettings, closed: Vec<PathBuf>, writable: &[PathBuf]) -> Said {
         let told = self.home.as_deref().map(real).filter(|home| home.is_dir() || !home.exists());
@@ -231,6 +243,8 @@ impl Places {
         usual.extend(home::programs(&homes));
         let rows = |home: &PathBuf| home::OPENED_IN_HOME.iter().map(|row| home.join(row.path)).collect::<Vec<_>>();
         usual.extend(homes.iter().flat_map(rows));
+        let named = home::named_by_variables(&homes, |name| std::env::var_os(name));
+        usual.extend(named.opened);
         usual.extend(homes.iter().flat_map(|home| git_files::named_in(home)));
         usual.extend(home::OPENED_IN_AGENT_DIR.iter().map(|name| agent_dir.join(name)));
         let written = by_user.iter().chain(&usual).chain(writable).map(|path| self.in_real_home(path)).collect();
@@ -239,7 +253,8 @@ impl Places {
         let own = OWN_SECRETS.iter().map(|name| real(&agent_dir.join(name)));
         let elsewhere = home::CLOSED_ELSEWHERE.iter().map(|path| real(Path::new(path)));
         let known = homes.iter().flat_map(|home| SECRETS.iter().map(|name| real(&home.join(name))));
-        let usually_closed = own.chain(elsewhere).chain(known).chain([agent_dir.clone()]).collect();
+        let named = named.closed.iter().map(|path| real(path));
+        let usually_closed = own.chain(elsewhere).chain(known).chain(named).chain([agent_dir.clone()]).collect();
         Said { closed, opened, usually_closed, usually_opened, homes, awaited, written }
     }
 

@@ -3,15 +3,20 @@
 //!
 //! What the user says about a path comes before everything that is usual for it or for what lies below.
 
-use std::collections::{HashMap, HashSet};
-use std::ffi::OsString;
+#[cfg(target_os = "linux")]
+mod visit;
+
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::home::{self, is_dot};
+use crate::home::is_dot;
+#[cfg(target_os = "linux")]
+pub(crate) use visit::Visitor;
 
 /// Which files a policy lets be read. Paths have their links resolved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is enforced there"))]
 pub struct Reading {
     /// Whether a path and what is below it is open, unless something further in says otherwise.
     marks: HashMap<PathBuf, bool>,
@@ -89,24 +94,29 @@ impl Reading {
 
     /// The home about which a command seems to say that something in it, or the list of its names, is closed.
     pub fn refused_in(&self, output: &str) -> Option<&Path> {
-        const SIGNS: [&str; 2] = ["Permission denied", "No such file or directory"];
-        let refusals = || output.lines().filter(|line| SIGNS.iter().any(|sign| line.contains(sign)));
-        let is_named = |home: &&PathBuf| home.to_str().is_some_and(|home| refusals().any(|line| line.contains(home)));
+        let is_named = |home: &&PathBuf| {
+            let Some(home) = home.to_str() else { return false };
+            let dot = format!("{home}/.");
+            output.lines().any(|line| {
+                line.contains("Permission denied") && line.contains(home)
+                    || line.contains("No such file or directory") && line.contains(&dot)
+            })
+        };
         self.homes.iter().find(is_named).map(PathBuf::as_path)
-    }
-
-    /// What is opened below a home, as it is called.
-    pub(crate) fn written_below<'a>(&'a self, home: &'a Path) -> impl Iterator<Item = &'a Path> {
-        let below = self.written.iter().filter(move |path| path.starts_with(home) && *path != home);
-        let is_open = |path: &&PathBuf| path.canonicalize().is_ok_and(|real| self.is_open(&real));
-        below.filter(is_open).map(PathBuf::as_path)
     }
 
     /// Returns what is closed below these directories, as far as it exists.
     pub(crate) fn closed_below(&self, roots: &[PathBuf]) -> Vec<PathBuf> {
         let is_below = |path: &Path| roots.iter().any(|root| path.starts_with(root));
-        let by_name = self.marks.iter().filter(|(_, is_open)| !**is_open).map(|(path, _)| path.clone());
-        let mut found: Vec<PathBuf> = by_name.filter(|path| is_below(path) && path.exists()).collect();
+        let by_name = self.marks.iter().filter(|(_, is_open)| !**is_open).map(|(path, _)| path);
+        let mut found = Vec::new();
+        for path in by_name.filter(|path| is_below(path) && path.exists()) {
+            if self.leads_to_open(path) {
+                self.add_closed_in(path, &mut found);
+            } else {
+                found.push(path.clone());
+            }
+        }
         self.homes.iter().filter(|home| is_below(home)).for_each(|home| self.add_closed_in(home, &mut found));
         found
     }
@@ -123,86 +133,9 @@ impl Reading {
         }
     }
 
-    /// What is closed as of now: also what closed names of homes lead to, if they are links.
-    pub(crate) fn with_links(&self) -> Reading {
-        let mut all = self.clone();
-        for path in self.homes.iter().flat_map(|home| home::led_to_from(home)) {
-            // What a session works on stays open though a dot name leads to it.
-            let is_within = |mark: &PathBuf| path.starts_with(mark) && !self.is_above_home(mark);
-            if !self.marks.iter().any(|(mark, is_open)| *is_open && is_within(mark)) {
-                all.marks.entry(path).or_insert(false);
-            }
-        }
-        all
-    }
-
     fn is_above_home(&self, path: &Path) -> bool {
         self.homes.iter().any(|home| home.starts_with(path))
     }
-
-    /// Goes through everything from the root as far as it is not all open or all closed.
-    pub(crate) fn visit(&self, visitor: &mut impl Visitor) {
-        let root = Path::new("/");
-        let marks = self.marks.iter().map(|(path, is_open)| (path.as_path(), *is_open));
-        // What is as it would be anyway needs no siblings told apart.
-        let inherited =
-            |path: &Path| path.parent().is_some_and(|above| self.is_open(above) && !self.is_dot_of_home(path));
-        let (missing, marks): (Vec<_>, Vec<_>) = marks.partition(|(path, _)| self.is_missing(path));
-        missing.into_iter().for_each(|(path, _)| visitor.passage(path, false, false));
-        let below: Vec<(&Path, bool)> =
-            marks.into_iter().filter(|(path, is_open)| *path != root && *is_open != inherited(path)).collect();
-        self.visit_from(root, self.marks.get(root).copied().unwrap_or(true), &below, visitor);
-    }
-
-    fn is_missing(&self, path: &Path) -> bool {
-        self.awaited.iter().any(|awaited| awaited == path) && !path.exists()
-    }
-
-    /// `below` is what is said of paths below the directory.
-    fn visit_from(&self, directory: &Path, is_open: bool, below: &[(&Path, bool)], visitor: &mut impl Visitor) {
-        let holds_home = self.is_above_home(directory);
-        if below.is_empty() && !holds_home {
-            if is_open {
-                visitor.open(directory);
-            }
-            return;
-        }
-        let next = |path: &Path| {
-            let name = path.strip_prefix(directory).ok()?.components().next()?;
-            Some(name.as_os_str().to_owned())
-        };
-        let mut marks: HashMap<OsString, Vec<(&Path, bool)>> = HashMap::new();
-        for (path, is_open) in below {
-            marks.entry(next(path).unwrap_or_default()).or_default().push((path, *is_open));
-        }
-        visitor.passage(directory, is_open, holds_home);
-        let names: HashSet<OsString> = if is_open {
-            let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-            // Rights belong to what a link leads to, and are decided there.
-            let entries = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
-            entries.map(|entry| entry.file_name()).collect()
-        } else {
-            marks.keys().cloned().chain(self.homes.iter().filter_map(|home| next(home))).collect()
-        };
-        for name in names {
-            let path = directory.join(&name);
-            let marks = marks.get(&name).map_or(&[][..], Vec::as_slice);
-            let own = marks.iter().find(|(marked, _)| *marked == path);
-            let is_open = own.map_or(is_open && !self.is_dot_of_home(&path), |(_, is_open)| *is_open);
-            let below: Vec<(&Path, bool)> = marks.iter().copied().filter(|(marked, _)| *marked != path).collect();
-            self.visit_from(&path, is_open, &below, visitor);
-        }
-    }
-}
-
-/// Is told what is found on the way.
-pub(crate) trait Visitor {
-    /// Everything below can be read.
-    fn open(&mut self, path: &Path);
-
-    /// A directory in which some can be read and some not, or something whose coming changes what can be read. Of an open one the entries are asked for next; of a closed
-    /// one what is open in it, whether it exists or not.
-    fn passage(&mut self, directory: &Path, is_open: bool, holds_home: bool);
 }
 
 #[cfg(test)]
@@ -250,6 +183,14 @@ mod tests {
         assert!(!reading.leads_to_open(Path::new("/home/u/.ssh")));
         assert!(reading.is_closed_in_home(Path::new("/home/u/.ssh/id")));
         assert!(!reading.is_closed_in_home(Path::new("/etc/shadow")));
+        for (output, is_refused) in [
+            ("x\ncat: /home/u/.netrc: No such file or directory", true),
+            ("ls: cannot open directory '/home/u': Permission denied", true),
+            ("cat: /home/u/work/a: No such file or directory", false),
+            ("/home/u/.netrc\nPermission denied", false),
+        ] {
+            assert_eq!(reading.refused_in(output).is_some(), is_refused, "{output}");
+        }
     }
 
     #[test]

@@ -16,6 +16,9 @@ use super::{NamespaceError, failed};
 use crate::home::is_dot;
 use crate::policy::Policy;
 
+/// A home with more names is not covered: each is a mount, and the system allows a number of them.
+const MAX_NAMES: usize = 2000;
+
 /// Homes, and what is shown in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
@@ -33,26 +36,30 @@ enum Shown {
 }
 
 impl View {
-    /// Looks what can be shown now. Homes in which commands write are as they are.
+    /// Looks what can be shown now. Homes in which commands write, and those with too many names, are as they are.
     pub fn of(policy: &Policy) -> View {
         let reading = &policy.reading;
         let is_written = |home: &PathBuf| policy.writable.iter().any(|root| home.starts_with(root));
-        let mut homes: Vec<PathBuf> =
-            reading.homes().iter().filter(|home| home.is_dir() && !is_written(home)).cloned().collect();
+        let is_covered = |home: &&PathBuf| home.is_dir() && home.parent().is_some() && !is_written(home);
+        let mut homes: Vec<PathBuf> = reading.homes().iter().filter(is_covered).cloned().collect();
         homes.sort_by_key(|home| std::cmp::Reverse(home.components().count()));
         let mut shown = Vec::new();
-        for home in &homes {
+        homes.retain(|home| {
             let entries = fs::read_dir(home).into_iter().flatten().flatten();
             let plain = entries.filter(|entry| !is_dot(&entry.file_name()));
             // Daemons wait at sockets.
             let plain = plain.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_socket()));
             let plain = plain.map(|entry| entry.path());
-            shown.extend(plain.filter(|path| reading.is_open(path) || reading.leads_to_open(path)));
+            let plain = plain.filter(|path| reading.is_open(path) || reading.leads_to_open(path));
+            let plain: Vec<PathBuf> = plain.take(MAX_NAMES + 1).collect();
+            if plain.len() > MAX_NAMES {
+                return false;
+            }
+            shown.extend(plain);
             shown.extend(reading.written_below(home).filter_map(|path| as_far_as_no_link(home, path)));
-        }
+            true
+        });
         shown.sort();
-        // What is in a directory that is shown is there with it.
-        shown.dedup_by(|later, first| later.starts_with(first));
         View { homes, shown }
     }
 
@@ -76,9 +83,12 @@ impl View {
 pub(super) fn arrange(view: &View) -> Result<(), NamespaceError> {
     for home in &view.homes {
         let Some(directory) = open(home)? else { continue };
-        let below = view.shown.iter().filter(|path| path.starts_with(home));
+        let mut below: Vec<&PathBuf> =
+            view.shown.iter().filter(|path| path.starts_with(home) && *path != home).collect();
+        // What is in a directory that is shown is there with it.
+        below.dedup_by(|later, first| later.starts_with(first));
         // Opened before they are covered. What cannot be opened is not shown.
-        let shown: Vec<(&PathBuf, Shown)> = below.filter_map(|path| Some((path, look(path)?))).collect();
+        let shown: Vec<(&PathBuf, Shown)> = below.into_iter().filter_map(|path| Some((path, look(path)?))).collect();
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         mount(c"tmpfs", by_descriptor(&directory), c"tmpfs", flags, Some(c"size=1m,mode=755"))
             .map_err(|error| failed(home.display(), error))?;

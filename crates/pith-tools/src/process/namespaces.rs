@@ -113,7 +113,10 @@ impl Namespaces {
     /// another way.
     fn kept(&self, state: &mut State, view: &Arc<View>) -> Result<Arc<Kept>, String> {
         let roots = self.plan.roots();
-        let is_current = |kept: &&Arc<Kept>| kept.keeper.is_alive() && kept.roots == roots && kept.view == *view;
+        // What an old view does not show is closed, and those who run in it may be waited for at its loopback device.
+        let is_used = state.n_commands > 0;
+        let is_current =
+            |kept: &&Arc<Kept>| kept.keeper.is_alive() && kept.roots == roots && (is_used || kept.view == *view);
         if let Some(kept) = state.kept.as_ref().filter(is_current) {
             return Ok(Arc::clone(kept));
         }
