@@ -7,12 +7,12 @@
 pub mod confine;
 pub mod domains;
 mod environment;
-mod git_files;
-pub mod home;
 #[cfg(target_os = "linux")]
 pub mod git;
+mod git_files;
 #[cfg(target_os = "linux")]
 mod guard;
+pub mod home;
 pub mod names;
 #[cfg(target_os = "linux")]
 pub mod namespaces;
@@ -20,9 +20,9 @@ pub mod own_reads;
 mod place;
 pub mod policy;
 mod protected;
-pub mod reading;
 #[cfg(target_os = "linux")]
 mod put_back;
+pub mod reading;
 #[cfg(target_os = "linux")]
 mod record;
 pub mod settings;
