@@ -346,8 +346,7 @@ fn an_id_that_another_process_has_begun_and_runs_on_is_refused() {
     let directory = directory.path();
     let (mut first, mut second) = (with_id(directory, "p", "mine"), with_id(directory, "p", "mine"));
     first.lock().unwrap();
-    second.lock().unwrap();
-    second.unlock();
+    assert!(second.lock().is_err(), "who runs first has the file, also before anything is said");
     first.append_message(&user("one"));
     let refused = second.lock().unwrap_err().to_string();
     assert!(refused.contains("in use") && refused.ends_with(&first.path().unwrap().display().to_string()), "{refused}");
