@@ -8,13 +8,22 @@ pub mod confine;
 pub mod domains;
 mod environment;
 #[cfg(target_os = "linux")]
+pub mod git;
+#[cfg(target_os = "linux")]
+mod guard;
+pub mod names;
+#[cfg(target_os = "linux")]
 pub mod namespaces;
 pub mod policy;
 mod protected;
 #[cfg(target_os = "linux")]
+mod put_back;
+#[cfg(target_os = "linux")]
 mod record;
 pub mod settings;
 pub mod support;
+#[cfg(target_os = "linux")]
+mod tree;
 #[cfg(target_os = "linux")]
 pub mod watch;
 #[cfg(target_os = "linux")]

@@ -6,6 +6,7 @@ use std::{fs, io};
 use globset::Glob;
 
 use crate::domains::Domains;
+use crate::names::{self, Names};
 use crate::protected;
 use crate::settings::{Namespaces, NetworkMode, Profile, SandboxSettings};
 use crate::support::Support;
@@ -55,6 +56,11 @@ pub struct Policy {
     pub unreadable: Vec<PathBuf>,
     /// What cannot be changed though it is below a writable root.
     pub protected: Vec<PathBuf>,
+    /// Which names are protected in every directory, and where.
+    pub names: Names,
+    /// Whether configuration of git can be changed.
+    pub allows_git_config: bool,
+    pub home: Option<PathBuf>,
     pub network: NetworkRule,
     /// Which hosts commands reach, if the network is that of a list.
     pub domains: Domains,
@@ -110,7 +116,9 @@ impl Policy {
             unreadable.extend(OWN_SECRETS.iter().map(|name| real(&places.agent_dir.join(name))));
         }
         unreadable.retain(|path| path.exists());
-        let mut protected = protected::below(&writable, places, settings.filesystem.allow_git_config == Some(true));
+        let names = Policy::names(settings, places);
+        let allows_git_config = settings.filesystem.allow_git_config == Some(true);
+        let mut protected = protected::of(&names, places, allows_git_config);
         protected.extend(places.all("sandbox.filesystem.denyWrite", &settings.filesystem.deny_write)?);
         // What cannot be read must not be replaced either.
         protected.extend(unreadable.iter().filter(|path| writable.iter().any(|root| path.starts_with(root))).cloned());
@@ -125,7 +133,19 @@ impl Policy {
             local: namespaces && settings.network.allow_local_binding == Some(true),
         };
         let domains = settings.domains()?;
-        Ok(Some(Policy { profile, writable, unreadable, protected, network, domains, namespaces }))
+        let home = places.home.clone();
+        Ok(Some(Policy {
+            profile,
+            writable,
+            unreadable,
+            protected,
+            names,
+            allows_git_config,
+            home,
+            network,
+            domains,
+            namespaces,
+        }))
     }
 
     /// Decides whether commands run in namespaces of their own. The error says what cannot be had without.
@@ -163,9 +183,55 @@ impl Policy {
         roots
     }
 
+    /// Where names of the table are protected, and which of them the user has opened: those that `allowWrite` names.
+    fn names(settings: &SandboxSettings, places: &Places) -> Names {
+        let mut found = Names::default();
+        if settings.profile() == Profile::WorkspaceWrite {
+            found.trees.push(real(&places.cwd));
+        }
+        let entries = settings.filesystem.allow_write.iter().filter(|_| settings.profile() != Profile::ReadOnly);
+        for entry in entries {
+            if names::is_row(entry) {
+                found.opened.push(entry.clone());
+            }
+            let path = real(&places.absolute(entry));
+            found.opened_paths.push(path.clone());
+            found.trees.push(path);
+        }
+        // What lies in another tree is a part of it.
+        let all = found.trees.clone();
+        found.trees.retain(|tree| !all.iter().any(|other| other != tree && tree.starts_with(other)));
+        remove_repeated(&mut found.trees);
+        found
+    }
+
+    /// Returns why file tools must leave a path alone, if they must; nothing is said of what lists name. `path` has its
+    /// links resolved.
+    pub fn protection(&self, path: &Path) -> Option<String> {
+        if let Some((_, row)) = self.names.find(path) {
+            return Some(format!("{}: {}", row.program, row.reason));
+        }
+        if self.names.trees.iter().any(|tree| path.strip_prefix(tree).is_ok_and(|below| self.is_of_git(below))) {
+            return Some("git: what is in a git directory is for git to write".to_owned());
+        }
+        let is_listed = self.protected.iter().any(|protected| starts_with_ignoring_case(path, protected));
+        is_listed.then(String::new)
+    }
+
     /// Returns whether file tools must leave a path alone. `path` has its links resolved.
     pub fn is_protected(&self, path: &Path) -> bool {
-        self.protected.iter().any(|protected| starts_with_ignoring_case(path, protected))
+        self.protection(path).is_some()
+    }
+
+    /// Whether a path below a tree is a `.git`, or in one and not plain text that people write themselves.
+    fn is_of_git(&self, below: &Path) -> bool {
+        const TEXTS: [&str; 5] = ["info/exclude", "description", "COMMIT_EDITMSG", "MERGE_MSG", "SQUASH_MSG"];
+        let mut parts = below.components();
+        let is_git = parts.any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
+        let inside = parts.as_path();
+        let is_open = TEXTS.iter().any(|text| inside == Path::new(text))
+            || self.allows_git_config && inside == Path::new("config");
+        is_git && !is_open
     }
 
     /// The line that commands which failed inside, and the model, are told.

@@ -3,51 +3,83 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::names::{IN_HOME, Names, TABLE};
 use crate::policy::Places;
-
-/// In every writable directory.
-const IN_ROOT: [&str; 8] = [".pi", ".xcsh", ".agents", ".claude", ".mcp.json", ".vscode", ".idea", ".envrc"];
-
-/// In the home directory, if it is below a writable root.
-const IN_HOME: [&str; 12] = [
-    ".bashrc",
-    ".bash_profile",
-    ".profile",
-    ".zshrc",
-    ".zprofile",
-    ".zshenv",
-    ".config/fish",
-    ".gitconfig",
-    ".config/git",
-    ".config/systemd",
-    ".config/autostart",
-    ".local/bin",
-];
 
 /// How many directories a submodule lies below `modules` at most.
 const MODULE_DEPTH: usize = 8;
 
 /// The protected paths below these roots, whether they exist or not.
 pub fn below(roots: &[PathBuf], places: &Places, allow_git_config: bool) -> Vec<PathBuf> {
+    of(&Names { trees: roots.to_vec(), ..Names::default() }, places, allow_git_config)
+}
+
+/// The protected paths at the top of each tree. What the table names in directories below is found when it is looked at.
+pub(crate) fn of(names: &Names, places: &Places, allow_git_config: bool) -> Vec<PathBuf> {
     let mut all = Vec::new();
-    for root in roots {
-        all.extend(IN_ROOT.iter().map(|name| root.join(name)));
-        all.extend(of_git(&git_dir(root), allow_git_config));
+    for root in &names.trees {
+        let rows = TABLE.iter().filter(|row| !row.name.contains('*'));
+        let rows = rows.map(|row| (root.join(row.name), row.is_reserved));
+        all.extend(
+            rows.filter(|(path, is_reserved)| names.find(path).is_some() && (*is_reserved || exists(path)))
+                .map(|(path, _)| path),
+        );
+        all.extend(of_git(root, places, allow_git_config));
         if let Some(home) = places.home.as_ref().filter(|home| home.starts_with(root)) {
             all.extend(IN_HOME.iter().map(|name| home.join(name)));
         }
     }
+    // Whoever writes what a link leads to has changed what the link's name says.
+    let led_to: Vec<PathBuf> = all.iter().filter_map(|path| led_to(path, &names.trees)).collect();
+    all.extend(led_to);
     all
 }
 
-/// What git runs or reads in a git directory.
-fn of_git(git: &Path, allow_config: bool) -> Vec<PathBuf> {
+fn exists(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+/// What a protected path leads to, if that is elsewhere below a tree and does not hold the tree itself.
+fn led_to(path: &Path, trees: &[PathBuf]) -> Option<PathBuf> {
+    let real = path.canonicalize().ok()?;
+    let is_free = trees.iter().any(|tree| real.starts_with(tree)) && !trees.iter().any(|tree| tree.starts_with(&real));
+    (real != path && is_free).then_some(real)
+}
+
+/// What git runs or reads at the top of a tree, if there is a repository.
+fn of_git(root: &Path, places: &Places, allow_config: bool) -> Vec<PathBuf> {
+    let dot_git = root.join(".git");
+    if !exists(&dot_git) {
+        return Vec::new();
+    }
+    let git = git_dir(root);
     let mut all = vec![git.join("hooks")];
     if !allow_config {
         all.push(git.join("config"));
     }
     all.extend(hooks_of_modules(&git.join("modules"), MODULE_DEPTH));
+    if !dot_git.is_dir() {
+        all.push(dot_git);
+    }
+    all.extend(led_by_git(root, places, allow_config));
     all
+}
+
+/// The files that configuration includes, and the directories of hooks that it names.
+#[cfg(target_os = "linux")]
+fn led_by_git(root: &Path, places: &Places, allow_config: bool) -> Vec<PathBuf> {
+    let oracle = crate::git::Oracle { home: places.home.clone(), writable: vec![root.to_owned()] };
+    let found = oracle.look(&root.join(".git"));
+    let sources = found.facts.iter().filter(|fact| fact.kind == crate::git::Kind::Key && !allow_config);
+    let sources = sources.map(|fact| fact.source.clone());
+    // A directory that holds more than hooks is not held as a whole.
+    let hooks = found.hooks.into_iter().filter(|hooks| hooks.is_dir() && !root.starts_with(hooks));
+    sources.chain(hooks).filter(|path| path.starts_with(root)).collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn led_by_git(_root: &Path, _places: &Places, _allow_config: bool) -> Vec<PathBuf> {
+    Vec::new()
 }
 
 /// The hooks of submodules. Their git directories lie here by their names, which may have slashes.

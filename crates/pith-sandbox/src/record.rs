@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, Metadata, Permissions};
-use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use crate::put_back;
 
 /// More than this is not kept in memory.
 const MAX_BYTES: u64 = 32 << 20;
@@ -13,7 +15,7 @@ const MAX_ENTRIES: usize = 20_000;
 
 /// What was at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Recorded {
+pub(crate) enum Recorded {
     Nothing,
     File { contents: Vec<u8>, mode: u32 },
     Link { target: PathBuf },
@@ -113,7 +115,7 @@ impl Record {
             }
             changed.push(first_difference(path, before));
             // Tried again with the next change; the caller is told in any case.
-            let _ = restore(path, before);
+            let _ = put_back::restore(path, before);
         }
         // After a change everything is read again next time: another one may have come while this one was put back.
         if changed.is_empty() {
@@ -121,6 +123,19 @@ impl Record {
         }
         changed
     }
+}
+
+/// Reads a file. Never waits for a pipe that has taken its place.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut contents = Vec::new();
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path)?;
+    file.take(MAX_BYTES).read_to_end(&mut contents)?;
+    Ok(contents)
+}
+
+/// What is at a path now. What is too large, or cannot be read, is an error.
+pub(crate) fn now(path: &Path) -> io::Result<Recorded> {
+    record(path, &mut Room { bytes: MAX_BYTES, entries: MAX_ENTRIES })
 }
 
 fn record(path: &Path, room: &mut Room) -> io::Result<Recorded> {
@@ -143,7 +158,7 @@ fn record(path: &Path, room: &mut Room) -> io::Result<Recorded> {
     }
     if !metadata.is_dir() {
         // Pipes and devices have no contents to keep.
-        let contents = if metadata.is_file() { fs::read(path)? } else { Vec::new() };
+        let contents = if metadata.is_file() { read(path)? } else { Vec::new() };
         return Ok(Recorded::File { contents, mode });
     }
     let mut entries = BTreeMap::new();
@@ -155,7 +170,7 @@ fn record(path: &Path, room: &mut Room) -> io::Result<Recorded> {
 }
 
 /// The path that is told: the first one below that is not as it was.
-fn first_difference(path: &Path, before: &Recorded) -> PathBuf {
+pub(crate) fn first_difference(path: &Path, before: &Recorded) -> PathBuf {
     let mut room = Room { bytes: u64::MAX, entries: usize::MAX };
     let now = record(path, &mut room).unwrap_or(Recorded::Nothing);
     let (Recorded::Directory { entries: before, .. }, Recorded::Directory { entries: now, .. }) = (before, &now) else {
@@ -169,53 +184,37 @@ fn first_difference(path: &Path, before: &Recorded) -> PathBuf {
     }
 }
 
-fn restore(path: &Path, before: &Recorded) -> io::Result<()> {
-    match before {
-        Recorded::Nothing => remove(path),
-        Recorded::Link { target } => {
-            remove(path)?;
-            symlink(target, path)
-        }
-        Recorded::File { contents, mode } => {
-            remove(path)?;
-            make_parent(path)?;
-            fs::write(path, contents)?;
-            fs::set_permissions(path, Permissions::from_mode(*mode))
-        }
-        Recorded::Directory { mode, entries } => {
-            if !fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
-                remove(path)?;
-                fs::create_dir_all(path)?;
-            }
-            fs::set_permissions(path, Permissions::from_mode(mode | 0o700))?;
-            for entry in fs::read_dir(path)?.flatten() {
-                if !entries.contains_key(&entry.file_name()) {
-                    remove(&entry.path())?;
-                }
-            }
-            for (name, entry) in entries {
-                restore(&path.join(name), entry)?;
-            }
-            fs::set_permissions(path, Permissions::from_mode(*mode))
-        }
-    }
-}
-
-fn make_parent(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), fs::create_dir_all)
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(_) => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn what_a_link_leads_to_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for path in ["work/.git/hooks", "outside/hooks"] {
+            fs::create_dir_all(root.join(path)).unwrap();
+        }
+        for path in ["work/.git/config", "outside/config", "outside/hooks/mine"] {
+            fs::write(root.join(path), path).unwrap();
+        }
+        let git = root.join("work/.git");
+        let paths = [git.join("hooks"), git.join("config"), git.join("info")];
+        let mut record = Record::of(&paths).unwrap();
+        fs::create_dir(root.join("outside/info")).unwrap();
+        fs::rename(&git, root.join("work/away")).unwrap();
+        symlink(root.join("outside"), &git).unwrap();
+        record.put_back();
+        record.put_back();
+        assert_eq!(fs::read_to_string(git.join("config")).unwrap(), "work/.git/config");
+        assert!(!git.is_symlink() && git.join("hooks").is_dir());
+        for path in ["outside/config", "outside/hooks/mine"] {
+            assert_eq!(fs::read_to_string(root.join(path)).unwrap(), path);
+        }
+        assert!(root.join("outside/info").is_dir());
+    }
 
     #[test]
     fn every_kind_of_change_is_put_back() {

@@ -3,6 +3,7 @@
 //! Landlock cannot take a path out of a directory that can be written, so this is done where the kernel does not help:
 //! a change is undone within moments, and whoever watches is told, to end the command.
 
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,16 +12,23 @@ use std::{fmt, io, thread};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::inotify::{self, WatchFlags};
 
+use crate::guard::{Guard, Moment};
+use crate::policy::Policy;
 use crate::record::Record;
 
-/// Called with each protected path that was changed, after it was put back.
+pub use crate::guard::PutBack;
+
+/// How often commands may change one path that is put back before they are ended.
+const MAX_TRIES: usize = 3;
+
+/// Called with each protected path that was changed, after it was put back, if the commands are to be ended for it.
 pub type OnChange = Box<dyn Fn(&Path) + Send + Sync>;
 
 /// Watches the protected paths of a policy. What changes while no command runs is the user's doing and stays.
 pub struct Watch {
     guarded: Arc<Guarded>,
-    /// Closing it ends the thread.
-    stop: Option<OwnedFd>,
+    /// Wakes the thread when a command begins; closing it ends the thread.
+    wake: Option<io::PipeWriter>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
@@ -35,10 +43,14 @@ struct Guarded {
 
 struct State {
     record: Record,
+    /// What is looked after in all directories that commands can write.
+    guard: Option<Guard>,
     /// How many commands may still have processes.
     n_commands: usize,
     /// Every path that was put back, in order.
     changed: Vec<PathBuf>,
+    /// What the guard has put back, in order. Commands are not ended for it.
+    put_back: Vec<PutBack>,
 }
 
 impl fmt::Debug for Watch {
@@ -50,19 +62,40 @@ impl fmt::Debug for Watch {
 impl Watch {
     /// Records what the paths hold now, and watches them. An error means that they cannot be protected.
     pub fn start(paths: &[PathBuf], on_change: OnChange) -> io::Result<Watch> {
+        Watch::start_with(paths, on_change, |_| None)
+    }
+
+    /// Like [`Watch::start`] for the paths that the kernel does not hold, and looks after everything else that commands
+    /// of the policy can write: names of the table, and what git would run.
+    pub fn of_policy(policy: &Policy, paths: &[PathBuf], on_change: OnChange) -> io::Result<Watch> {
+        let guard = |events: &OwnedFd| Some(Guard::new(events, policy, policy.protected.clone()));
+        Watch::start_with(paths, on_change, guard)
+    }
+
+    fn start_with(
+        paths: &[PathBuf],
+        on_change: OnChange,
+        guard: impl FnOnce(&OwnedFd) -> Option<Guard>,
+    ) -> io::Result<Watch> {
         let events = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
         watch_all(&events, paths)?;
-        let state = Mutex::new(State { record: Record::of(paths)?, n_commands: 0, changed: Vec::new() });
-        let guarded = Arc::new(Guarded { paths: paths.to_vec(), events, on_change, state });
-        let (stopped, stop) = io::pipe()?;
+        let guard = guard(&events);
+        let state =
+            State { record: Record::of(paths)?, guard, n_commands: 0, changed: Vec::new(), put_back: Vec::new() };
+        let guarded = Arc::new(Guarded { paths: paths.to_vec(), events, on_change, state: Mutex::new(state) });
+        let (woken, wake) = io::pipe()?;
         let watched = Arc::clone(&guarded);
         let thread = thread::Builder::new().name("pith-protect".to_owned()).spawn(move || {
-            let stopped = OwnedFd::from(stopped);
-            while wait(&watched.events, &stopped) {
-                watched.look_after_event();
+            while watched.wait(&woken) {
+                watched.look(Moment::Running);
             }
         })?;
-        Ok(Watch { guarded, stop: Some(stop.into()), thread: Some(thread) })
+        Ok(Watch { guarded, wake: Some(wake), thread: Some(thread) })
+    }
+
+    /// Whether the directories are too many for all of them to be watched.
+    pub fn is_partial(&self) -> bool {
+        self.guarded.state().guard.as_ref().is_some_and(Guard::is_partial)
     }
 }
 
@@ -75,13 +108,18 @@ pub struct CommandWatch(Arc<Watched>);
 struct Watched {
     watch: Arc<Watch>,
     n_before: usize,
+    n_put_back: usize,
 }
 
 impl CommandWatch {
     /// Called before the command is started. An error means that the paths cannot be protected from it.
     pub fn new(watch: Arc<Watch>) -> io::Result<CommandWatch> {
-        let n_before = watch.guarded.begin()?;
-        Ok(CommandWatch(Arc::new(Watched { watch, n_before })))
+        let (n_before, n_put_back) = watch.guarded.begin()?;
+        if let Some(mut wake) = watch.wake.as_ref() {
+            // A pipe that is full wakes the thread as well.
+            let _ = wake.write(&[0]);
+        }
+        Ok(CommandWatch(Arc::new(Watched { watch, n_before, n_put_back })))
     }
 
     /// Whether a change is known that was put back since the command began. Does not look.
@@ -92,21 +130,28 @@ impl CommandWatch {
     /// Looks now, and returns the first path that was changed and put back since the command began.
     pub fn first_change(&self) -> Option<PathBuf> {
         let guarded = &self.0.watch.guarded;
-        guarded.look();
+        guarded.look(Moment::Ended);
         guarded.state().changed.get(self.0.n_before).cloned()
+    }
+
+    /// Looks now, and returns what else was put back since the command began.
+    pub fn put_back(&self) -> Vec<PutBack> {
+        let guarded = &self.0.watch.guarded;
+        guarded.look(Moment::Ended);
+        guarded.state().put_back.get(self.0.n_put_back..).unwrap_or_default().to_vec()
     }
 }
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        self.watch.guarded.look();
+        self.watch.guarded.look(Moment::Ended);
         self.watch.guarded.state().n_commands -= 1;
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        drop(self.stop.take());
+        drop(self.wake.take());
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has nothing to tell.
             let _ = thread.join();
@@ -116,53 +161,78 @@ impl Drop for Watch {
 
 impl Guarded {
     /// Takes what is there now for what must stay, if no command runs. Returns how many changes there were before.
-    fn begin(&self) -> io::Result<usize> {
-        self.look();
+    fn begin(&self) -> io::Result<(usize, usize)> {
+        self.look(Moment::Running);
         let mut state = self.state();
-        if state.n_commands == 0 && !state.record.is_current() {
-            // Watched before it is recorded, so that no change is missed.
-            watch_all(&self.events, &self.paths)?;
-            state.record = Record::of(&self.paths)?;
+        if state.n_commands == 0 {
+            match &mut state.guard {
+                Some(guard) => drop(guard.check(&self.events, Moment::Idle)),
+                None => drain(&self.events),
+            }
+            if !state.record.is_current() {
+                // Watched before it is recorded, so that no change is missed.
+                watch_all(&self.events, &self.paths)?;
+                state.record = Record::of(&self.paths)?;
+            }
         }
         state.n_commands += 1;
-        Ok(state.changed.len())
+        Ok((state.changed.len(), state.put_back.len()))
     }
 
     /// Puts back what has changed while commands run, and tells of it.
-    fn look(&self) {
+    fn look(&self, moment: Moment) {
         let mut state = self.state();
         if state.n_commands == 0 {
             return;
         }
-        let changed = state.record.put_back();
+        let mut changed = state.record.put_back();
+        let is_watched = state.guard.as_ref().is_some_and(|guard| !guard.is_partial()) && changed.is_empty();
+        if moment == Moment::Running && !is_watched {
+            // Directories may be new ones by now, with something in them already. What cannot be watched is looked at
+            // when the command ends.
+            let _ = watch_all(&self.events, &self.paths);
+            changed.extend(state.record.put_back());
+        }
         state.changed.extend_from_slice(&changed);
+        let put_back = match &mut state.guard {
+            Some(guard) => guard.check(&self.events, moment),
+            None => {
+                drain(&self.events);
+                Vec::new()
+            }
+        };
+        for change in put_back {
+            let n_tries = state.put_back.iter().filter(|known| known.path == change.path).count();
+            // Whoever tries again and again would win at last.
+            if n_tries >= MAX_TRIES && moment == Moment::Running {
+                changed.push(change.path.clone());
+            }
+            state.put_back.push(change);
+        }
         // Whoever is told may end commands, and with them their watch.
         drop(state);
         changed.iter().for_each(|path| (self.on_change)(path));
     }
 
-    fn look_after_event(&self) {
-        self.look();
-        if self.state().n_commands > 0 {
-            // Directories may be new ones by now, with something in them already. What cannot be watched is looked at
-            // when the command ends.
-            let _ = watch_all(&self.events, &self.paths);
-            self.look();
+    /// Waits for the next change, or for a command if none runs; returns `false` when watching is over.
+    fn wait(&self, woken: &io::PipeReader) -> bool {
+        let is_idle = self.state().n_commands == 0;
+        let mut polled = vec![PollFd::new(woken, PollFlags::IN)];
+        if !is_idle {
+            polled.push(PollFd::new(&self.events, PollFlags::IN));
         }
+        while let Err(rustix::io::Errno::INTR) = poll(&mut polled, None) {}
+        let told = polled[0].revents();
+        if told.contains(PollFlags::IN) {
+            let mut bytes = [0; 64];
+            return (&*woken).read(&mut bytes).is_ok_and(|n| n > 0);
+        }
+        told.is_empty()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Waits for the next change; returns `false` when watching is over.
-fn wait(events: &OwnedFd, stopped: &OwnedFd) -> bool {
-    let mut polled = [PollFd::new(events, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
-    while let Err(rustix::io::Errno::INTR) = poll(&mut polled, None) {}
-    let over = !polled[1].revents().is_empty();
-    drain(events);
-    !over
 }
 
 /// Reads what has happened so far; that something has is all there is to know.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pith_agent::control::with_limit;
 use pith_agent::{BoxFuture, Effect, Tool, ToolContext, ToolOutput, ToolUpdate, TraceContext};
 use pith_protocol::{Block, LimitUse, ToolSpec};
-use pith_sandbox::watch::CommandWatch;
+use pith_sandbox::watch::{CommandWatch, PutBack};
 use pith_secrets::Stream;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -41,6 +41,13 @@ pub struct Bash {
     workbench: Arc<Workbench>,
 }
 
+/// What the sandbox did not let a command do, though the command itself may have succeeded.
+#[derive(Default)]
+struct Refused {
+    hosts: Vec<RefusedHost>,
+    put_back: Vec<PutBack>,
+}
+
 impl Bash {
     /// Creates the tool of one session.
     pub fn new(workbench: Arc<Workbench>) -> Self {
@@ -48,12 +55,7 @@ impl Bash {
         Bash { spec: spec("bash", DESCRIPTION, parameters), workbench }
     }
 
-    async fn run_command(
-        &self,
-        arguments: &Arguments,
-        context: &ToolContext,
-        refused_hosts: &mut Vec<RefusedHost>,
-    ) -> Outcome {
+    async fn run_command(&self, arguments: &Arguments, context: &ToolContext, refused: &mut Refused) -> Outcome {
         (context.update)(ToolOutput::default());
         let timeout = arguments.number("timeout")?.map(timeout).transpose()?;
         if context.cancel.is_cancelled() {
@@ -74,9 +76,13 @@ impl Bash {
         let mut progress = Progress::new(&self.workbench, context.update.clone());
         let followed = follow(running, &mut progress, &context.cancel, timeout, &limits).await;
         let ending = followed.map_err(|error| not_run(&error))?;
-        *refused_hosts = namespaces.map(|namespaces| namespaces.refused_hosts()).unwrap_or_default();
-        if let Some(path) = watch.and_then(|watch| watch.first_change()) {
-            return Err(denied::changed(path.strip_prefix(&self.workbench.base.cwd).unwrap_or(&path)));
+        refused.hosts = namespaces.map(|namespaces| namespaces.refused_hosts()).unwrap_or_default();
+        if let Some(watch) = watch {
+            let changed = watch.first_change();
+            refused.put_back = watch.put_back();
+            if let Some(path) = changed {
+                return Err(denied::changed(path.strip_prefix(&self.workbench.base.cwd).unwrap_or(&path)));
+            }
         }
         progress.finish(ending, timeout)
     }
@@ -313,9 +319,10 @@ impl Tool for Bash {
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         Box::pin(async move {
-            let mut refused_hosts = Vec::new();
-            let outcome = self.run_command(&Arguments(arguments), &context, &mut refused_hosts).await;
-            denied::with_hosts(output(outcome), &refused_hosts)
+            let mut refused = Refused::default();
+            let outcome = self.run_command(&Arguments(arguments), &context, &mut refused).await;
+            let output = denied::with_put_back(output(outcome), &refused.put_back, &self.workbench.base.cwd);
+            denied::with_hosts(output, &refused.hosts)
         })
     }
 }

@@ -43,8 +43,8 @@ impl Confinement {
     /// Refuses to change a path that leads outside, or that is protected.
     pub fn admit_change(&self, path: &Path, call: &str) -> Result<(), String> {
         let real = self.admitted(path, call)?;
-        if self.policy.as_ref().is_some_and(|policy| policy.is_protected(&real)) {
-            return Err(denied::protected(call, path));
+        if let Some(reason) = self.policy.as_ref().and_then(|policy| policy.protection(&real)) {
+            return Err(denied::protected(call, path, &reason));
         }
         Ok(())
     }
@@ -69,8 +69,8 @@ impl Confinement {
         self.admit_open(&directory, path, "open")?;
         let Some(policy) = &self.policy else { return Ok(()) };
         let real = path_of(&directory).unwrap_or_else(|| real_path(path)).join(name);
-        if policy.is_protected(&real) {
-            return Err(denied::protected("open", &path.join(name)));
+        if let Some(reason) = policy.protection(&real) {
+            return Err(denied::protected("open", &path.join(name), &reason));
         }
         Ok(())
     }

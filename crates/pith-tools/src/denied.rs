@@ -3,14 +3,17 @@
 use std::path::Path;
 
 use pith_agent::ToolOutput;
-use pith_protocol::SandboxDenial;
+use pith_protocol::{Block, SandboxDenial};
 use pith_sandbox::Profile;
+use pith_sandbox::watch::{CommandWatch, PutBack};
 use serde_json::{Value, json};
 
 use crate::proxy::RefusedHost;
 
 const NOT_ALLOWED: &str = "EACCES: not allowed by the sandbox (";
 const PROTECTED: &str = "EACCES: protected path, ";
+/// Stands after the quoted path.
+const REASON: &str = ": ";
 const CHANGED: &str = "Changed a protected path: ";
 const PUT_BACK: &str = ". It was put back and the command was stopped.";
 
@@ -34,9 +37,19 @@ pub(crate) fn explained(error: &str, profile: Profile) -> Option<String> {
     error.strip_prefix(REFUSED).map(|rest| format!("{NOT_ALLOWED}{profile}){rest}"))
 }
 
-/// The refusal to change a protected path.
-pub(crate) fn protected(call: &str, path: &Path) -> String {
-    format!("{PROTECTED}{call} '{}'", path.display())
+/// The refusal to change a protected path. `reason` may be empty and has no quotation marks.
+pub(crate) fn protected(call: &str, path: &Path, reason: &str) -> String {
+    let reason = if reason.is_empty() { String::new() } else { format!("{REASON}{reason}") };
+    format!("{PROTECTED}{call} '{}'{reason}", path.display())
+}
+
+/// The refusal of a change that was put back, if something was; `path` is what the call has changed.
+pub(crate) fn change_undone(guard: &CommandWatch, path: &Path) -> Option<String> {
+    if guard.first_change().is_some() {
+        return Some(protected("open", path, ""));
+    }
+    let undone = guard.put_back().into_iter().next()?;
+    Some(protected("open", &undone.path, &undone.reason.replace('\'', "")))
 }
 
 /// The end of a command that has changed a protected path.
@@ -49,9 +62,50 @@ pub(crate) fn failed(text: String) -> ToolOutput {
     let denied = Denied::said_in(&text);
     let output = ToolOutput::error(text);
     match denied {
-        Some(Denied { kind, target, .. }) => output.with_details(json!({ DETAIL: {"kind": kind, "target": target} })),
+        Some(Denied { kind, target, reason, .. }) => {
+            let mut detail = json!({"kind": kind, "target": target});
+            if let Some(reason) = reason {
+                detail["reason"] = json!(reason);
+            }
+            output.with_details(json!({ DETAIL: detail }))
+        }
         None => output,
     }
+}
+
+/// Says what a call has left behind that was put back. Its other work stays as it is.
+pub(crate) fn with_put_back(mut output: ToolOutput, put_back: &[PutBack], cwd: &Path) -> ToolOutput {
+    let mut told: Vec<(&PutBack, u32)> = Vec::new();
+    for one in put_back {
+        match told.iter_mut().find(|(known, _)| *known == one) {
+            Some((_, count)) => *count += 1,
+            None => told.push((one, 1)),
+        }
+    }
+    if told.is_empty() {
+        return output;
+    }
+    let shown = |path: &Path| path.strip_prefix(cwd).unwrap_or(path).display().to_string();
+    let lines = told.iter().map(|(one, _)| format!("[Put back: {} ({})]", shown(&one.path), one.reason));
+    let text = lines.collect::<Vec<_>>().join("\n");
+    output.content.push(Block::text(format!("\n{text}")));
+    let kind = SandboxDenial::Protected;
+    let denied = told
+        .iter()
+        .map(|(one, count)| json!({"kind": kind, "target": shown(&one.path), "count": count, "reason": one.reason}));
+    add(&mut output, denied.collect());
+    output
+}
+
+/// Adds to what the details of a call say that it was refused.
+fn add(output: &mut ToolOutput, denied: Vec<Value>) {
+    let details = output.details.get_or_insert_with(|| json!({}));
+    let before = match details[DETAIL].take() {
+        Value::Array(all) => all,
+        Value::Null => Vec::new(),
+        one => vec![one],
+    };
+    details[DETAIL] = before.into_iter().chain(denied).collect();
 }
 
 /// Adds the hosts that a command was refused. It may have succeeded all the same.
@@ -68,9 +122,8 @@ pub(crate) fn with_hosts(mut output: ToolOutput, refused: &[RefusedHost]) -> Too
         let denied = hosts.iter().map(
             |(RefusedHost { host, code }, count)| json!({"kind": kind, "target": host, "count": count, "reason": code}),
         );
-        let denied: Value = denied.collect();
-        let details = output.details.get_or_insert_with(|| json!({}));
-        details[DETAIL] = denied;
+        let denied = denied.collect();
+        add(&mut output, denied);
     }
     output
 }
@@ -103,7 +156,8 @@ impl Denied {
             return Some(Denied::one(SandboxDenial::File, quoted(rest)));
         }
         if let Some(rest) = text.strip_prefix(PROTECTED) {
-            return Some(Denied::one(SandboxDenial::Protected, quoted(rest)));
+            let reason = rest.rsplit_once('\'').and_then(|(_, after)| after.strip_prefix(REASON)).map(str::to_owned);
+            return Some(Denied { reason, ..Denied::one(SandboxDenial::Protected, quoted(rest)) });
         }
         let target = text.strip_prefix(CHANGED)?.strip_suffix(PUT_BACK)?;
         Some(Denied::one(SandboxDenial::Protected, Some(target.to_owned())))
@@ -127,7 +181,10 @@ mod tests {
         let file = explained("EACCES: permission denied, open '/a/it's'", Profile::ReadOnly).expect("a refusal");
         assert_eq!(file, "EACCES: not allowed by the sandbox (read-only), open '/a/it's'");
         check(file, SandboxDenial::File, "/a/it's");
-        check(protected("open", Path::new("/a/.envrc")), SandboxDenial::Protected, "/a/.envrc");
+        check(protected("open", Path::new("/a/.envrc"), ""), SandboxDenial::Protected, "/a/.envrc");
+        let with_reason = Denied::of(&failed(protected("open", Path::new("/it's"), "direnv: runs it")));
+        let shown = with_reason.into_iter().map(|denied| (denied.target, denied.reason)).collect::<Vec<_>>();
+        assert_eq!(shown, [(Some("/it's".to_owned()), Some("direnv: runs it".to_owned()))]);
         check(changed(Path::new(".git/hooks/x")), SandboxDenial::Protected, ".git/hooks/x");
         let other = failed("ENOENT: no such file or directory, open '/a'".to_owned());
         assert_eq!((Denied::of(&other), other.details), (Vec::new(), Some(json!({}))));

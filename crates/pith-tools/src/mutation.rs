@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::arguments::Arguments;
 use crate::bridge;
 use crate::confine::real_path;
+use crate::denied;
 use crate::replace::replace;
 use crate::seen::digest;
 use crate::tool::{Outcome, output};
@@ -49,9 +50,10 @@ pub(crate) fn change_file<T: Send + 'static>(
             if let Some(recorder) = &workbench.checkpoints {
                 recorder.wake();
             }
+            let guard = workbench.guard_change()?;
             // Always waited for, so that the answer tells what happened.
-            let bench = Arc::clone(&workbench);
-            bench
+            let (bench, path) = (Arc::clone(&workbench), target.path.clone());
+            let outcome = bench
                 .on_thread(move || {
                     let call = &context.call_id;
                     workbench.before_change(call, tool, &target.path);
@@ -60,7 +62,11 @@ pub(crate) fn change_file<T: Send + 'static>(
                     drop(turn);
                     outcome
                 })
-                .await
+                .await;
+            match guard.and_then(|guard| denied::change_undone(&guard, &path)) {
+                Some(refusal) => Err(refusal),
+                None => outcome,
+            }
         };
         output(outcome.await)
     })

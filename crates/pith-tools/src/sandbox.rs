@@ -299,15 +299,19 @@ impl Enforced {
         let namespaces = self.namespaces.as_ref().map(|namespaces| namespaces.for_command()).transpose();
         let namespaces = namespaces.map_err(|why| not_run(format!("namespaces: {why}")))?;
         let restrictions = self.current().map_err(|error| not_run(error.to_string()))?.restrictions;
-        let watch = self.watch(jobs).and_then(|watch| watch.map(CommandWatch::new).transpose());
-        let watch = watch.map_err(|error| not_run(format!("protected paths: {error}")))?;
+        let watch = self.guard(jobs).map_err(|error| not_run(format!("protected paths: {error}")))?;
         Ok(CommandConfinement { restrictions, watch, namespaces })
+    }
+
+    /// Guards what must not change while a call runs; `None` if nothing can be written.
+    pub(crate) fn guard(&self, jobs: &Arc<Jobs>) -> io::Result<Option<CommandWatch>> {
+        self.watch(jobs).and_then(|watch| watch.map(CommandWatch::new).transpose())
     }
 
     /// Returns the watch of the protected paths, which ends the commands that are confined when one of them changes;
     /// `None` if there is nothing to watch.
     fn watch(&self, jobs: &Arc<Jobs>) -> io::Result<Option<Arc<Watch>>> {
-        if self.watched.is_empty() {
+        if self.watched.is_empty() && self.policy.names.trees.is_empty() {
             return Ok(None);
         }
         {
@@ -325,7 +329,7 @@ impl Enforced {
             let confined = confined.lock().unwrap_or_else(PoisonError::into_inner).clone();
             confined.iter().filter_map(Weak::upgrade).for_each(|jobs| jobs.end_confined(ABORT_GRACE));
         };
-        let watch = Arc::new(Watch::start(&self.watched, Box::new(end_commands))?);
+        let watch = Arc::new(Watch::of_policy(&self.policy, &self.watched, Box::new(end_commands))?);
         Ok(Some(Arc::clone(self.watch.get_or_init(|| watch))))
     }
 

@@ -3,10 +3,12 @@
 use pith_agent::blocking::{Panic, blocking, panic_text};
 use pith_agent::{ABORTED, ToolOutput};
 use pith_protocol::ToolSpec;
+use pith_sandbox::watch::CommandWatch;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::denied;
+use crate::sandbox::Sandbox;
 use crate::workbench::Workbench;
 
 /// A result, or the text of a failure.
@@ -54,6 +56,14 @@ impl Workbench {
             Some(sandbox) => sandbox.run(work).await,
         };
         outcome.unwrap_or_else(|panic| Err(crashed(&panic)))
+    }
+
+    /// Guards what must not change while a tool changes a file.
+    pub(crate) fn guard_change(&self) -> Result<Option<CommandWatch>, String> {
+        let Some(Sandbox::Enforced(enforced)) = self.sandbox.as_deref() else { return Ok(None) };
+        let not_guarded =
+            |error| format!("The sandbox could not be set up (protected paths: {error}). Nothing was changed.");
+        enforced.guard(&self.jobs).map_err(not_guarded)
     }
 }
 

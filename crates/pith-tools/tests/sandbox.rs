@@ -212,9 +212,14 @@ fn a_command_that_changes_a_protected_path_is_stopped_and_the_path_put_back() {
         return;
     }
     run(async {
-        let bench = confined(&workspace());
-        fs::create_dir_all(bench.path(".git/hooks")).unwrap();
-        fs::write(bench.path(".git/hooks/sample"), "as it was").unwrap();
+        let bench = Bench::with(|options| {
+            let root = options.temp.canonicalize().unwrap();
+            for name in ["home", "agent", "tmp", "work/.git/hooks"] {
+                fs::create_dir_all(root.join(name)).unwrap();
+            }
+            fs::write(root.join("work/.git/hooks/sample"), "as it was").unwrap();
+            options.sandbox = Some(Arc::new(Sandbox::Enforced(enforced(&root, &workspace()))));
+        });
         for (command, told) in [
             ("echo x > .git/hooks/pre-commit; sleep 100", ".git/hooks/pre-commit"),
             ("echo x > .git/hooks/sample", ".git/hooks/sample"),

@@ -165,7 +165,7 @@ impl Ground {
         let policy = policy.cloned();
         // Protected paths are put back by a watch, as with the tools.
         let watch = policy.as_ref().map(|policy| {
-            let watch = Watch::start(&policy.protected, Box::new(|_| {})).unwrap();
+            let watch = Watch::of_policy(policy, &policy.protected, Box::new(|_| {})).unwrap();
             CommandWatch::new(Arc::new(watch)).unwrap()
         });
         let succeeded = on_thread_of(self.who, move || {

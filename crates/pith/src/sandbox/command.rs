@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 use pith_config::Environment;
+use pith_sandbox::watch::PutBack;
 use pith_sandbox::{Profile, Require, Support};
 use pith_tools::process::{CgroupUse, CommandLine, Jobs, Supervisor, probe_cgroups, probe_namespaces};
 use pith_tools::sandbox::{Oversight, Variables};
@@ -14,7 +15,7 @@ use super::Sandboxes;
 use crate::cli::Cli;
 use crate::open::agent_dir;
 use crate::program::Program;
-use crate::{rpc, show};
+use crate::{rpc, show, warn};
 
 const USAGE: &str = "Usage:
   pith sandbox check
@@ -112,6 +113,9 @@ async fn confined(oversight: &Oversight, name: &str, arguments: &[&str], cwd: &P
     let watch = command.confinement.as_ref().and_then(|confinement| confinement.watch.clone());
     let job = jobs.spawn_to(command, Stdio::inherit(), Stdio::inherit())?;
     let exit = job.exited().await.with_context(|| format!("cannot run {name}"))?;
+    for PutBack { path, reason } in watch.iter().flat_map(|watch| watch.put_back()) {
+        warn(&format!("Put back: {} ({reason})", path.display()));
+    }
     if let Some(path) = watch.and_then(|watch| watch.first_change()) {
         bail!("Changed a protected path: {}. It was put back and the command was stopped.", path.display());
     }
