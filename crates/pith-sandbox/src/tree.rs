@@ -25,8 +25,11 @@ const MAX_DIRECTORIES: usize = 32_768;
 const MAX_WALK: Duration = Duration::from_secs(3);
 /// Walked last, because they are large and nobody works in them.
 const LATE: [&str; 8] = ["node_modules", "target", ".venv", "venv", "vendor", "build", "dist", "site-packages"];
-/// In a git directory only objects and names of commits are in these.
+/// In a `.git` only objects and names of commits are in these.
 const OF_GIT: [&str; 4] = ["objects", "refs", "logs", "lfs"];
+
+/// The kernel's own.
+const OF_SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// What happened since it was last asked.
 #[derive(Debug, Default)]
@@ -177,12 +180,15 @@ impl Tree {
                 self.is_partial = true;
                 return;
             }
-            let flags = entries_change() | WatchFlags::ONLYDIR | WatchFlags::EXCL_UNLINK;
+            if OF_SYSTEM.iter().any(|of_system| directory == Path::new(of_system)) {
+                continue;
+            }
+            let flags = entries_change() | WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW | WatchFlags::EXCL_UNLINK;
             let Some(watch) = self.add(events, &directory, flags) else { continue };
             self.watched.entry(watch).or_default().directory = Some(directory.clone());
             self.directories.insert(directory.clone(), watch);
-            // A git directory that is being made has no `HEAD` yet.
-            let is_git = directory.ends_with(".git") || directory.join("HEAD").symlink_metadata().is_ok();
+            // No index can lead git into a `.git`; elsewhere these names mean nothing.
+            let is_git = directory.components().any(|part| part.as_os_str() == ".git");
             for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
                 let (path, name) = (entry.path(), entry.file_name());
                 self.note(&directory, &name, &path);

@@ -15,6 +15,7 @@ use rustix::fs::inotify::{self, WatchFlags};
 use crate::guard::{Guard, Moment};
 use crate::policy::Policy;
 use crate::record::Record;
+use crate::tree::Tree;
 
 pub use crate::guard::PutBack;
 
@@ -97,6 +98,13 @@ impl Watch {
     pub fn is_partial(&self) -> bool {
         self.guarded.state().guard.as_ref().is_some_and(Guard::is_partial)
     }
+}
+
+/// Whether everything below a directory can be watched here and now.
+pub fn is_watched_whole(directory: &Path) -> bool {
+    let events = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK);
+    let walked = events.map(|events| Tree::new(&events, &[directory.to_owned()]));
+    walked.is_ok_and(|tree| !tree.is_partial)
 }
 
 /// The watch as one command has it: what others changed before it began is not its doing. The paths are guarded until

@@ -284,7 +284,11 @@ impl Enforced {
     }
 
     fn missing(&self) -> Vec<&'static str> {
-        Support { namespaces: self.namespaces.is_some(), ..self.support }.missing()
+        let mut missing = Support { namespaces: self.namespaces.is_some(), ..self.support }.missing();
+        if self.watch.get().is_some_and(|watch| watch.is_partial()) {
+            missing.push("git and protected names in directories beyond those that can be watched");
+        }
+        missing
     }
 
     /// What runs with the rights of the user all the same.

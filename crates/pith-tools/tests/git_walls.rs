@@ -448,15 +448,22 @@ impl Dice {
 }
 
 /// What somebody would do who wants git to run something, each with words to fill.
-const HOSTILE: [&str; 27] = [
-    "git init -q DIR",
-    "git init -q --bare DIR",
+const HOSTILE: [&str; 34] = [
+    "git init -q DIR; git -C DIR commit -q --allow-empty -m x",
+    "git init -q n; git -C n commit -q --allow-empty -m x; git add -A",
+    "git init -q --bare DIR; git -C DIR config core.bare false; git -C DIR config core.worktree $PWD/DIR",
+    "git -C DIR config KEY",
     "git -C DIR config KEY",
     "git config -f CONFIG KEY",
     "git config -f CONFIG KEY",
+    "git config -f GIT/config core.fsmonitor \"$PAYLOAD\"",
+    "git config -f GIT/config core.fsmonitor \"$PAYLOAD\"",
+    "git config -f GIT/config core.worktree $PWD/DIR",
     "git config -f CONFIG core.fsmonitor \"$PAYLOAD\"",
     "git config -f CONFIG core.fsmonitor \"$PAYLOAD\"",
     "git -C DIR config core.fsmonitor \"$PAYLOAD\"",
+    "git -C DIR config core.fsmonitor \"$PAYLOAD\"",
+    "mkdir -p GIT/hooks; printf '#!/bin/sh\\ntouch $ROOT/PWNED\\n' > GIT/hooks/HOOK; chmod +x GIT/hooks/*",
     "mkdir -p GIT/hooks; printf '#!/bin/sh\\ntouch $ROOT/PWNED\\n' > GIT/hooks/HOOK; chmod +x GIT/hooks/*",
     "mkdir -p hk; printf '#!/bin/sh\\ntouch $ROOT/PWNED\\n' > hk/HOOK; chmod +x hk/HOOK",
     "printf '#!/bin/sh\\ntouch $ROOT/PWNED\\n' > run; chmod +x run",
@@ -469,7 +476,7 @@ const HOSTILE: [&str; 27] = [
     "mv GIT GIT",
     "cp -r GIT GIT",
     "cp -r .git g; git config -f g/config KEY",
-    "cp -r .git/objects .git/refs .git/HEAD .git/config DIR",
+    "cp -r .git/objects .git/refs .git/HEAD .git/config DIR; git config -f DIR/config core.worktree $PWD",
     "echo gitdir: $PWD/GIT > DIR/.git",
     "echo $PWD/GIT > GIT/commondir",
     "rm -rf GIT/HEAD",

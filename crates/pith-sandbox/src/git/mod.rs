@@ -153,8 +153,8 @@ impl Oracle {
         entries
     }
 
-    /// The directories of hooks that the user's own configuration names and that lie where commands can write.
-    fn hooks_of_the_user(&self, top: &Path) -> Vec<PathBuf> {
+    /// What is configured for the user wherever git runs, the last word last.
+    fn of_the_user(&self) -> Vec<(PathBuf, Entry)> {
         let mut files = vec![PathBuf::from("/etc/gitconfig")];
         if let Some(home) = &self.home {
             files.extend([home.join(".config/git/config"), home.join(".gitconfig")]);
@@ -163,6 +163,12 @@ impl Oracle {
         for file in files {
             self.configuration(&file, 0, &mut entries, &mut read);
         }
+        entries
+    }
+
+    /// The directories of hooks that the user's own configuration names and that lie where commands can write.
+    fn hooks_of_the_user(&self, top: &Path) -> Vec<PathBuf> {
+        let entries = self.of_the_user();
         let named = entries.iter().filter(|(_, entry)| entry.name() == "core.hookspath");
         let directories = named.map(|(_, entry)| self.resolve(&entry.value, top));
         directories.filter(|path| self.writable.iter().any(|root| path.starts_with(root))).collect()
@@ -175,6 +181,14 @@ impl Oracle {
             _ => tidy(&base.join(written)),
         }
     }
+}
+
+/// Whether the user has told git to take no directory for a repository that is not in a `.git`.
+pub fn is_bare_explicit(home: &Path) -> bool {
+    let oracle = Oracle { home: Some(home.to_owned()), writable: Vec::new() };
+    let entries = oracle.of_the_user();
+    let last = entries.iter().rfind(|(_, entry)| entry.name() == "safe.barerepository");
+    last.is_some_and(|(_, entry)| entry.value == "explicit")
 }
 
 /// Returns the git directory that a `.git` or a bare repository leads to, if git would take it for one.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 use pith_config::Environment;
-use pith_sandbox::watch::PutBack;
+use pith_sandbox::git::is_bare_explicit;
+use pith_sandbox::names::{Row, TABLE};
+use pith_sandbox::watch::{PutBack, is_watched_whole};
 use pith_sandbox::{Profile, Require, Support};
 use pith_tools::process::{CgroupUse, CommandLine, Jobs, Supervisor, probe_cgroups, probe_namespaces};
 use pith_tools::sandbox::{Oversight, Variables};
@@ -19,9 +21,11 @@ use crate::{rpc, show, warn};
 
 const USAGE: &str = "Usage:
   pith sandbox check
+  pith sandbox names
   pith sandbox run [--profile PROFILE] -- COMMAND...
 
 check says what this machine can enforce; its exit code is 1 if workspace-write is not possible.
+names prints which names are protected in every directory, which programs run or obey them, and why.
 run runs a command as a tool would, in this directory, with the settings that apply here; its exit code is the command's.
 PROFILE is read-only, workspace-write (the default) or custom.
 ";
@@ -31,6 +35,7 @@ pub fn run(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["check"] => check(),
+        ["names"] => names(),
         ["run", rest @ ..] => run_command(rest, program),
         ["-h" | "--help"] | [_, "-h" | "--help"] => show(USAGE),
         [] => bail!("a verb is missing\n{USAGE}"),
@@ -71,8 +76,35 @@ fn check() -> anyhow::Result<u8> {
         }
         Err(why) => text.push_str(&format!("{why}\n")),
     }
+    text.push_str(&advice(Environment::of_process().home()));
     show(&text)?;
     Ok(u8::from(verdict.is_err()))
+}
+
+/// Says what of the current directory is not watched, and what git can be told to be safer.
+fn advice(home: &Path) -> String {
+    let mut text = String::new();
+    if crate::current_dir().is_ok_and(|cwd| !is_watched_whole(&cwd)) {
+        text.push_str(
+            "This directory is too large to be watched as a whole: what appears deep in it is not compared with what git \
+             and other programs would run.\n",
+        );
+    }
+    if !is_bare_explicit(home) {
+        text.push_str(
+            "Recommended: git config --global safe.bareRepository explicit\n  \
+             Without it git takes every directory for a repository that looks like one inside.\n",
+        );
+    }
+    text
+}
+
+fn names() -> anyhow::Result<u8> {
+    let mut text = String::new();
+    for Row { name, program, reason, .. } in TABLE {
+        text.push_str(&format!("{name:<28} {program:<20} {reason}\n"));
+    }
+    show(&text)
 }
 
 fn run_command(arguments: &[&str], program: &Program) -> anyhow::Result<u8> {
