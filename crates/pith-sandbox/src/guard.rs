@@ -58,6 +58,8 @@ struct Seen {
     facts: BTreeSet<Fact>,
     /// What git has read there, as it last was right.
     files: BTreeMap<PathBuf, Recorded>,
+    /// Those that were there before a command ran. Others may have been looked at half written.
+    of_user: BTreeSet<PathBuf>,
 }
 
 impl Guard {
@@ -205,13 +207,15 @@ impl Guard {
             self.places.remove(place);
             return;
         }
-        let files = found.read.iter().filter_map(|path| Some((path.clone(), kept(path)?))).collect();
-        let mut seen = Seen { common_dir: found.common_dir.clone(), facts: found.facts.clone(), files };
-        if moment != Moment::Idle
-            && let Some(before) = self.places.remove(place)
-        {
+        let files: BTreeMap<_, _> = found.read.iter().filter_map(|path| Some((path.clone(), kept(path)?))).collect();
+        let mut seen = Seen { common_dir: found.common_dir.clone(), facts: found.facts.clone(), ..Seen::default() };
+        if moment == Moment::Idle {
+            seen.of_user = files.keys().cloned().collect();
+        } else if let Some(before) = self.places.remove(place) {
             seen.facts.extend(before.facts);
+            seen.of_user = before.of_user;
         }
+        seen.files = files;
         self.places.insert(place.to_owned(), seen);
     }
 
@@ -255,11 +259,14 @@ impl Guard {
     }
 
     fn put_back(&self, place: &Path, file: &Path) -> io::Result<()> {
-        let here = self.places.get(place).and_then(|seen| seen.files.get(file));
-        let known = here.or_else(|| self.places.values().find_map(|seen| seen.files.get(file)));
+        let of_user = |seen: &'_ Seen| seen.of_user.contains(file).then(|| seen.files.get(file).cloned()).flatten();
+        let here = self.places.get(place).and_then(of_user);
+        let known = here.or_else(|| self.places.values().find_map(of_user));
+        // Kept whatever it was: part of it may be work.
+        move_aside(file)?;
         match known {
-            Some(known @ (Recorded::File { .. } | Recorded::Link { .. })) => restore(file, known),
-            Some(Recorded::Nothing | Recorded::Directory { .. }) | None => move_aside(file),
+            Some(known @ (Recorded::File { .. } | Recorded::Link { .. })) => restore(file, &known),
+            Some(Recorded::Nothing | Recorded::Directory { .. }) | None => Ok(()),
         }
     }
 

@@ -37,7 +37,10 @@ pub(crate) fn move_aside(path: &Path) -> io::Result<()> {
     let mut aside = OsString::from(name);
     aside.push(ASIDE);
     remove_at(&parent, &aside)?;
-    Ok(renameat(&parent, name, &parent, &aside)?)
+    match renameat(&parent, name, &parent, &aside) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Opens the directory that a path is in. A link on the way was put there since, and goes; what is missing is made if

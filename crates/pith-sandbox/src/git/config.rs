@@ -15,6 +15,7 @@ impl Entry {
     pub fn name(&self) -> String {
         match &self.subsection {
             Some(subsection) => format!("{}.{subsection}.{}", self.section, self.key),
+            None if self.section.is_empty() => self.key.clone(),
             None => format!("{}.{}", self.section, self.key),
         }
     }
@@ -294,6 +295,80 @@ mod tests {
         check("# x\n; y\n[a]\nb=c\n!", &[("a.b", "c")]);
         check("[a]b=\"c", &[]);
         check("[a]b=\\q\nc=d", &[]);
+    }
+
+    /// Random files of what configuration is made of, compared with what git itself reads.
+    #[test]
+    fn random_files_are_read_as_git_reads_them() {
+        const PARTS: [&str; 30] = [
+            "[core]",
+            "[a \"b\"]",
+            "[A.B]",
+            "[x \"\\\"\"]",
+            "[",
+            "]",
+            "\n",
+            "\n",
+            "\n",
+            "\r\n",
+            " ",
+            "\t",
+            "key",
+            "k-1",
+            "=",
+            "=",
+            " = ",
+            "value",
+            "\"",
+            "\"quoted #\"",
+            "#",
+            ";",
+            "\\\n",
+            "\\n",
+            "\\t",
+            "\\\\",
+            "\\\"",
+            "true",
+            "\u{e9}",
+            "[include]path=x\n",
+        ];
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config");
+        let mut state = 7_u64;
+        let mut below = |n: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(state >> 33).unwrap() % n
+        };
+        let mut n_read = 0;
+        for _ in 0..300 {
+            let mut text = String::new();
+            for _ in 0..below(14) {
+                match below(3) {
+                    0 => text.push_str("[s]\n"),
+                    1 => text.push_str(&format!("k{}=v", below(9))),
+                    _ => {}
+                }
+                text.push_str(PARTS[below(PARTS.len())]);
+            }
+            std::fs::write(&file, &text).unwrap();
+            let listed = std::process::Command::new("git")
+                .args(["config", "--list", "-z", "--no-includes", "--file"])
+                .arg(&file)
+                .current_dir(dir.path())
+                .output();
+            let Ok(listed) = listed else { return };
+            if !listed.status.success() {
+                continue;
+            }
+            n_read += 1;
+            let listed = String::from_utf8_lossy(&listed.stdout);
+            let theirs = listed.split_terminator('\0').map(|entry| match entry.split_once('\n') {
+                Some((name, value)) => (name.to_owned(), value.to_owned()),
+                None => (entry.to_owned(), "true".to_owned()),
+            });
+            assert_eq!(shown(&text), theirs.collect::<Vec<_>>(), "{text:?}");
+        }
+        assert!(n_read > 50, "{n_read} files could be read");
     }
 
     #[test]

@@ -74,3 +74,40 @@ fn offset(index: &mut impl Read) -> Option<usize> {
     }
     Some(value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn gitlinks_are_found_in_every_version_of_an_index() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = |script: &str| {
+            let script = format!("export HOME=$PWD GIT_CONFIG_NOSYSTEM=1; {script}");
+            Command::new("sh").args(["-ec", &script]).current_dir(dir.path()).status().is_ok_and(|it| it.success())
+        };
+        if !pith_testkit::has(git("git init -q .").then_some(()).ok_or("no git".to_owned())) {
+            return;
+        }
+        let object = "0123456789012345678901234567890123456789";
+        for n in 0..40 {
+            assert!(git(&format!("mkdir -p d{n}; echo > d{n}/{}; git add d{n}", "x".repeat(n + 1))));
+        }
+        for link in ["a", "d3/zz", "long/er/path/to/it"] {
+            assert!(git(&format!("git update-index --add --cacheinfo 160000,{object},{link}")));
+        }
+        for version in ["2", "3", "4"] {
+            assert!(git(&format!(
+                "git update-index --index-version {version}; echo > new{version}; git add -N new{version}"
+            )));
+            let found = gitlinks(&dir.path().join(".git"));
+            assert_eq!(found, ["a", "d3/zz", "long/er/path/to/it"].map(PathBuf::from), "version {version}");
+        }
+        let index = std::fs::read(dir.path().join(".git/index")).unwrap();
+        for end in [0, 5, 12, 70, index.len() / 2] {
+            std::fs::write(dir.path().join(".git/index"), &index[..end]).unwrap();
+            gitlinks(&dir.path().join(".git"));
+        }
+    }
+}

@@ -37,8 +37,8 @@ const OTHER_WORDS: [&str; 22] = [
     PASSED_ON,
 ];
 
-/// Variables of the build, a time zone, the name of a provider, and references of git.
-const NO_VARIABLES: [&str; 11] = [
+/// Variables of the build, a time zone, the name of a provider, and files of git.
+const NO_VARIABLES: [&str; 16] = [
     "CARGO_PKG_VERSION",
     "CARGO_MANIFEST_DIR",
     "UTC",
@@ -46,6 +46,11 @@ const NO_VARIABLES: [&str; 11] = [
     "NVIDIA",
     "HEAD",
     "FETCH_HEAD",
+    "ORIG_HEAD",
+    "COMMIT_EDITMSG",
+    "MERGE_MSG",
+    "SQUASH_MSG",
+    "DIRC",
     "GET",
     "POST",
     "DELETE",
