@@ -2,8 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// Names in a workspace that later programs obey, so changing them is more than changing a file.
-const GUARDED: [&str; 9] = [".git", ".pi", ".xcsh", ".agents", ".claude", ".mcp.json", ".vscode", ".idea", ".envrc"];
+use pith_sandbox::names::is_named;
 
 /// How many links that lead nowhere are followed; the kernel gives up at as many.
 const MAX_LINKS: usize = 40;
@@ -45,10 +44,8 @@ pub fn normalise(path: &Path) -> PathBuf {
 pub fn is_ordinary_change(path: &Path, workspace: &Path) -> bool {
     let is_inside = |path: &Path, workspace: &Path| {
         path.strip_prefix(workspace).is_ok_and(|below| {
-            below.components().all(|part| {
-                let name = part.as_os_str().to_string_lossy().to_lowercase();
-                !GUARDED.contains(&name.as_str())
-            })
+            let is_of_git = below.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
+            !is_of_git && !is_named(below)
         })
     };
     is_inside(&normalise(path), workspace) && is_inside(&real(path), &real(workspace))

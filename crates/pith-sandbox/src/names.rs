@@ -295,6 +295,11 @@ pub(crate) fn is_row(name: &str) -> bool {
     TABLE.iter().any(|row| row.name.eq_ignore_ascii_case(name))
 }
 
+/// Whether a path, from the top of a project on, is named by the table or lies in what is.
+pub fn is_named(below: &Path) -> bool {
+    matched(below).is_some()
+}
+
 /// The first match in a path below a tree: how many parts it takes up to its end, and the row.
 fn matched(below: &Path) -> Option<(usize, &'static Row)> {
     let parts: Vec<String> = below

@@ -21,6 +21,8 @@ use crate::names::may_be_named;
 
 /// How many directories are watched at most. Each takes about a kilobyte of the kernel.
 const MAX_DIRECTORIES: usize = 32_768;
+/// How many watches the system lets a user have. Other programs of the user, such as editors, need most of them.
+const SYSTEM_LIMIT: &str = "/proc/sys/fs/inotify/max_user_watches";
 /// How long the first walk may take.
 const MAX_WALK: Duration = Duration::from_secs(3);
 /// Walked last, because they are large and nobody works in them.
@@ -55,6 +57,7 @@ pub(crate) struct Tree {
     /// The directories that were walked.
     directories: BTreeMap<PathBuf, i32>,
     touched: Touched,
+    max_directories: usize,
     /// Whether there is more than can be watched.
     pub is_partial: bool,
 }
@@ -79,7 +82,9 @@ struct Event {
 impl Tree {
     /// Walks the directories below these roots.
     pub fn new(events: &OwnedFd, roots: &[PathBuf]) -> Tree {
+        let limit = fs::read_to_string(SYSTEM_LIMIT).ok().and_then(|text| text.trim().parse::<usize>().ok());
         let mut tree = Tree {
+            max_directories: limit.map_or(MAX_DIRECTORIES, |limit| MAX_DIRECTORIES.min(limit / 4)),
             roots: roots.to_vec(),
             watched: HashMap::new(),
             directories: BTreeMap::new(),
@@ -176,7 +181,7 @@ impl Tree {
         let (mut next, mut late) = (VecDeque::from(from), VecDeque::new());
         while let Some(directory) = next.pop_front().or_else(|| late.pop_front()) {
             let is_known = self.directories.contains_key(&directory);
-            if !is_known && self.directories.len() >= MAX_DIRECTORIES || began.elapsed() > MAX_WALK {
+            if !is_known && self.directories.len() >= self.max_directories || began.elapsed() > MAX_WALK {
                 self.is_partial = true;
                 return;
             }

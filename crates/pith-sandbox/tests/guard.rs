@@ -87,7 +87,7 @@ fn strange_things_are_not_waited_for() {
     fs::write(ground.work.join("d/.git"), "gitdir: .git").unwrap();
     fifo("e/.git/HEAD");
     fifo("e/.git/config");
-    fs::set_permissions(ground.work.join("closed"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(ground.work.join("closed"), fs::Permissions::from_mode(0o000)).unwrap();
     let watch = ground.watch();
     assert!(!watch.is_partial());
     let command = CommandWatch::new(Arc::clone(&watch)).unwrap();

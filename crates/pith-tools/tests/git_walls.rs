@@ -18,7 +18,7 @@ use pith_testkit::has;
 use pith_tools::Denied;
 use pith_tools::process::probe_namespaces;
 use pith_tools::sandbox::Sandbox;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Holds a command that leaves a trace.
 const PAYLOAD: &str = "touch $ROOT/PWNED;false";
@@ -153,28 +153,39 @@ fn user_is_misled(bench: &Bench) -> bool {
     false
 }
 
-/// Holds attempts against both: a program runs without a sandbox, and none in any tier. `before` is the user's doing.
+/// Holds attempts against both: a program runs without a sandbox, and none in any tier. Before each the user has run
+/// the script in the middle.
 fn closed(attempts: &[(&str, &str, &[Step])]) {
-    let mut failures = Vec::new();
-    for (name, before, steps) in attempts {
-        run(async {
-            let free = ground(None, before);
-            session(&free, steps).await;
-            if !user_is_misled(&free) {
-                failures.push(format!("{name}: has no effect without the sandbox, so it proves nothing"));
-            }
-            for tier in tiers() {
-                let bench = ground(Some(tier), before);
-                let denied = session(&bench, steps).await;
-                let is_open = user_is_misled(&bench);
-                println!("{name:<60} namespaces {tier:<6} {}", if is_open { "open" } else { "closed" });
-                if is_open {
-                    failures.push(format!("{name}, namespaces {tier}: open; {denied:?}"));
-                }
-            }
-        });
-    }
+    let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let threads = attempts.chunks(attempts.len().div_ceil(n_threads));
+        let threads: Vec<_> =
+            threads.map(|some| scope.spawn(|| some.iter().flat_map(open_ways).collect::<Vec<_>>())).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
     assert!(failures.is_empty(), "{failures:#?}");
+}
+
+/// What is wrong with an attempt: that it is open in a tier, or that it proves nothing.
+fn open_ways((name, before, steps): &(&str, &str, &[Step])) -> Vec<String> {
+    let mut failures = Vec::new();
+    run(async {
+        let free = ground(None, before);
+        session(&free, steps).await;
+        if !user_is_misled(&free) {
+            failures.push(format!("{name}: has no effect without the sandbox, so it proves nothing"));
+        }
+        for tier in tiers() {
+            let bench = ground(Some(tier), before);
+            let denied = session(&bench, steps).await;
+            let is_open = user_is_misled(&bench);
+            println!("{name:<60} namespaces {tier:<6} {}", if is_open { "open" } else { "closed" });
+            if is_open {
+                failures.push(format!("{name}, namespaces {tier}: open; {denied:?}"));
+            }
+        }
+    });
+    failures
 }
 
 fn bash(script: &str) -> Step {

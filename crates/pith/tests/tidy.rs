@@ -176,7 +176,6 @@ fn nobody_below_pith_knows_dialects() {
         "pith-protocol/src/answers/hello.rs",
         // What projects keep for agents is protected, whichever reads it.
         "pith-sandbox/src/names.rs",
-        "pith-permissions/src/paths.rs",
         // Other programs are started with the name of one.
         "pith-conformance/src/",
     ];
