@@ -1,5 +1,7 @@
 //! The sandbox of a session: what its commands and file tools are confined to.
 
+mod enforcement;
+
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,13 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
 use pith_agent::blocking::Panic;
 use pith_protocol::answers::SandboxState;
-use pith_sandbox::confine::{ConfineError, Restrictions, Step};
-use pith_sandbox::namespaces::{Plan, View};
+use pith_sandbox::confine::{ConfineError, Step};
+use pith_sandbox::namespaces::Plan;
 use pith_sandbox::settings::Env;
 use pith_sandbox::watch::{CommandWatch, Watch};
-use pith_sandbox::{NetworkMode, Policy, Profile, Require, Support, Worker};
+use pith_sandbox::{NetworkMode, Policy, Profile, Require, Support};
 use tokio::sync::oneshot;
 
+use self::enforcement::Enforcement;
 use crate::command::environment::Caller;
 use crate::hosts::SessionHosts;
 use crate::process::{ABORT_GRACE, CommandConfinement, CommandLine, Jobs, Namespaces, Supervisor};
@@ -79,26 +82,6 @@ pub struct Enforced {
     watch: Arc<OnceLock<Arc<Watch>>>,
     /// Whose commands are ended when a protected path was changed: nobody knows which of them did it.
     confined: Arc<Mutex<Vec<Weak<Jobs>>>>,
-}
-
-/// How a policy is enforced on the files that are there now.
-#[derive(Clone, Debug)]
-struct Enforcement {
-    /// For commands.
-    restrictions: Arc<Restrictions>,
-    /// For file tools.
-    worker: Worker,
-    /// What commands in namespaces see of homes.
-    view: Arc<View>,
-}
-
-impl Enforcement {
-    fn new(policy: &Policy) -> Result<Enforcement, ConfineError> {
-        let restrictions = Arc::new(Restrictions::new(policy)?);
-        // Without namespaces nothing would be shown anywhere.
-        let view = if policy.namespaces { View::of(policy) } else { View::default() };
-        Ok(Enforcement { worker: Worker::start(Arc::clone(&restrictions))?, restrictions, view: Arc::new(view) })
-    }
 }
 
 /// What a sandbox is made of beside its policy.

@@ -18,6 +18,12 @@ pub(crate) trait Visitor {
     fn passage(&mut self, directory: &Path, is_open: bool, holds_home: bool);
 }
 
+/// What systems have in the root directory, where it cannot be listed. Homes are known by themselves.
+const OF_SYSTEM: [&str; 18] = [
+    "bin", "boot", "dev", "etc", "gnu", "lib", "lib32", "lib64", "nix", "opt", "proc", "run", "sbin", "srv", "sys",
+    "tmp", "usr", "var",
+];
+
 impl Reading {
     /// Goes through everything from the root as far as it is not all open or all closed.
     pub(crate) fn visit(&self, visitor: &mut impl Visitor) {
@@ -55,13 +61,20 @@ impl Reading {
             marks.entry(next(path).unwrap_or_default()).or_default().push((path, *is_open));
         }
         visitor.passage(directory, is_open, holds_home);
-        let names: HashSet<OsString> = if is_open {
-            let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let named = marks.keys().cloned().chain(self.homes.iter().filter_map(|home| next(home)));
+        let names: HashSet<OsString> = match fs::read_dir(directory) {
+            _ if !is_open => named.collect(),
             // Rights belong to what a link leads to, and are decided there.
-            let entries = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
-            entries.map(|entry| entry.file_name()).collect()
-        } else {
-            marks.keys().cloned().chain(self.homes.iter().filter_map(|home| next(home))).collect()
+            Ok(entries) => entries
+                .flatten()
+                .filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()))
+                .map(|entry| entry.file_name())
+                .collect(),
+            // A sandbox around this one does not let homes be listed, nor the directories they are in.
+            Err(_) => named
+                .chain(OF_SYSTEM.iter().filter(|_| directory == Path::new("/")).map(OsString::from))
+                .filter(|name| directory.join(name).symlink_metadata().is_ok_and(|found| !found.is_symlink()))
+                .collect(),
         };
         for name in names {
             let path = directory.join(&name);
