@@ -72,6 +72,7 @@ impl Reading {
                 .collect(),
             // A sandbox around this one does not let homes be listed, nor the directories they are in.
             Err(_) => named
+                .chain(self.marks.keys().filter_map(|path| next(path)))
                 .chain(OF_SYSTEM.iter().filter(|_| directory == Path::new("/")).map(OsString::from))
                 .filter(|name| directory.join(name).symlink_metadata().is_ok_and(|found| !found.is_symlink()))
                 .collect(),
