@@ -60,9 +60,12 @@ fn a_sandbox_in_a_sandbox_works() {
     let home = scene([]).0;
     let pith = env!("CARGO_BIN_EXE_pith");
     for namespaces in ["auto", "never"] {
-        home.write_settings(&json!({"sandbox": {"namespaces": namespaces}}));
+        // The inner one reads its settings, which are closed like all of `~/.pi`.
+        let opened = json!({"allowRead": ["~/.pi/agent/settings.json"]});
+        home.write_settings(&json!({"sandbox": {"namespaces": namespaces, "filesystem": opened}}));
         let inner = ["sandbox", "run", "--", pith, "sandbox", "run", "--", "sh", "-c", "echo x > a && cat a"];
-        assert_eq!(run(&home, inner).stdout, "x\n", "{namespaces}");
+        let done = run(&home, inner);
+        assert_eq!(done.stdout, "x\n", "{namespaces}: {}", done.stderr);
     }
 }
 
