@@ -117,17 +117,34 @@ struct Watched {
     watch: Arc<Watch>,
     n_before: usize,
     n_put_back: usize,
+    /// Whether all that can have changed has been looked at.
+    is_over: bool,
+}
+
+/// What was put back since a command began.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// The first protected path among it: the command is ended for it.
+    pub protected: Option<PathBuf>,
+    /// What commands are not ended for.
+    pub put_back: Vec<PutBack>,
 }
 
 impl CommandWatch {
     /// Called before the command is started. An error means that the paths cannot be protected from it.
     pub fn new(watch: Arc<Watch>) -> io::Result<CommandWatch> {
-        let (n_before, n_put_back) = watch.guarded.begin()?;
-        if let Some(mut wake) = watch.wake.as_ref() {
+        let command = CommandWatch::without_thread(watch)?;
+        if let Some(mut wake) = command.0.watch.wake.as_ref() {
             // A pipe that is full wakes the thread as well.
             let _ = wake.write(&[0]);
         }
-        Ok(CommandWatch(Arc::new(Watched { watch, n_before, n_put_back })))
+        Ok(command)
+    }
+
+    /// For a call that has no process of its own and ends with [`CommandWatch::end`]: nobody looks before that.
+    pub fn without_thread(watch: Arc<Watch>) -> io::Result<CommandWatch> {
+        let (n_before, n_put_back) = watch.guarded.begin()?;
+        Ok(CommandWatch(Arc::new(Watched { watch, n_before, n_put_back, is_over: false })))
     }
 
     /// Whether a change is known that was put back since the command began. Does not look.
@@ -135,24 +152,32 @@ impl CommandWatch {
         self.0.watch.guarded.state().changed.len() > self.0.n_before
     }
 
-    /// Looks now, and returns the first path that was changed and put back since the command began.
-    pub fn first_change(&self) -> Option<PathBuf> {
+    /// Looks now, and returns what was put back since the command began.
+    pub fn changes(&self) -> Changes {
         let guarded = &self.0.watch.guarded;
         guarded.look(Moment::Ended);
-        guarded.state().changed.get(self.0.n_before).cloned()
+        let state = guarded.state();
+        Changes {
+            protected: state.changed.get(self.0.n_before).cloned(),
+            put_back: state.put_back.get(self.0.n_put_back..).unwrap_or_default().to_vec(),
+        }
     }
 
-    /// Looks now, and returns what else was put back since the command began.
-    pub fn put_back(&self) -> Vec<PutBack> {
-        let guarded = &self.0.watch.guarded;
-        guarded.look(Moment::Ended);
-        guarded.state().put_back.get(self.0.n_put_back..).unwrap_or_default().to_vec()
+    /// Looks for the last time, if nobody else has a clone.
+    pub fn end(self) -> Changes {
+        let changes = self.changes();
+        if let Some(mut watched) = Arc::into_inner(self.0) {
+            watched.is_over = true;
+        }
+        changes
     }
 }
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        self.watch.guarded.look(Moment::Ended);
+        if !self.is_over {
+            self.watch.guarded.look(Moment::Ended);
+        }
         self.watch.guarded.state().n_commands -= 1;
     }
 }
@@ -308,13 +333,13 @@ mod tests {
         let watch = Arc::new(Watch::start(std::slice::from_ref(&path), Box::new(|_| {})).unwrap());
         let first = CommandWatch::new(Arc::clone(&watch)).unwrap();
         fs::create_dir(&path).unwrap();
-        assert_eq!(first.first_change(), Some(path.clone()));
+        assert_eq!(first.changes().protected, Some(path.clone()));
         assert!(first.knows_change());
         let second = CommandWatch::new(watch).unwrap();
-        assert_eq!(second.first_change(), None);
+        assert_eq!(second.changes().protected, None);
         assert!(!second.knows_change());
         fs::create_dir(&path).unwrap();
-        assert_eq!(second.first_change(), Some(path));
+        assert_eq!(second.changes().protected, Some(path));
     }
 
     #[test]
@@ -337,7 +362,7 @@ mod tests {
         // A directory that was not there when the watch began is watched too.
         fs::create_dir_all(root.join(".config/fish")).unwrap();
         assert_eq!(told.recv().unwrap(), root.join(".config/fish"));
-        assert_eq!(command.first_change(), Some(root.join(".envrc")));
+        assert_eq!(command.changes().protected, Some(root.join(".envrc")));
         assert!(!root.join(".envrc").exists() && !root.join(".git/hooks/deep").exists() && root.join("free").exists());
     }
 
@@ -351,7 +376,7 @@ mod tests {
         fs::write(root.join(".envrc"), "mine").unwrap();
         fs::create_dir(root.join("hooks")).unwrap();
         let command = CommandWatch::new(Arc::clone(&watch)).unwrap();
-        assert_eq!(command.first_change(), None);
+        assert_eq!(command.changes().protected, None);
         fs::write(root.join(".envrc"), "its").unwrap();
         fs::write(root.join("hooks/new"), "its").unwrap();
         drop(command);

@@ -70,7 +70,7 @@ fn more_repositories_than_can_be_remembered_are_a_known_gap() {
     assert!(watch.is_partial());
     let command = CommandWatch::new(Arc::clone(&watch)).unwrap();
     repository(&ground.work.join("new/.git"), EVIL);
-    assert_eq!(paths(&command.put_back()), [ground.work.join("new/.git/config")]);
+    assert_eq!(paths(&command.changes().put_back), [ground.work.join("new/.git/config")]);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn strange_things_are_not_waited_for() {
     fifo("n/.envrc");
     fs::create_dir(ground.work.join("looped")).unwrap();
     repository(&ground.work.join("looped/.git"), "[include]\npath = config\n");
-    let put_back = command.put_back();
+    let put_back = command.changes().put_back;
     let expected = [ground.work.join("looped/.git/config"), ground.work.join("n/.envrc")];
     let mut found = paths(&put_back);
     found.sort();
@@ -127,7 +127,7 @@ fn nothing_outside_is_touched_wherever_links_lead() {
     symlink(outside.join("hooks"), ground.work.join("c/.git/hooks")).unwrap();
     repository(&ground.work.join("d/.git"), "");
     fs::write(ground.work.join("d/.git/commondir"), outside.as_os_str().as_encoded_bytes()).unwrap();
-    let put_back = command.put_back();
+    let put_back = command.changes().put_back;
     for way in ["a/.git", "b/.git", "c/.git/config", "c/.git/hooks", "d/.git/commondir"] {
         let way = ground.work.join(way);
         assert!(way.symlink_metadata().is_err(), "{}: {put_back:?}", way.display());

@@ -1,5 +1,5 @@
-//! What a sandbox adds to a command and to reading a small file. The limits are 1 ms, 1.5 ms in namespaces,
-//! and 10 µs.
+//! What a sandbox adds to a command, and to reading and writing a small file. The limits are 1 ms, 1.5 ms in
+//! namespaces, 10 µs and 50 µs.
 //!
 //! `cargo bench -p pith-tools --bench sandbox` prints it; nothing is asserted here. Calls without and with a sandbox take
 //! turns. The least time is what the work takes, the median what a user of this machine sees.
@@ -40,6 +40,7 @@ fn main() {
         let calls = [
             ("bash", json!({"command": ":"}), "a command"),
             ("read", json!({"path": "small.txt"}), "reading a small file"),
+            ("write", json!({"path": "written.txt", "content": "a line\n"}), "writing a small file"),
         ];
         for (tool, arguments, what) in calls {
             let mut without = Vec::new();

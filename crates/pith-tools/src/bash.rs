@@ -78,9 +78,9 @@ impl Bash {
         let ending = followed.map_err(|error| not_run(&error))?;
         refused.hosts = namespaces.map(|namespaces| namespaces.refused_hosts()).unwrap_or_default();
         if let Some(watch) = watch {
-            let changed = watch.first_change();
-            refused.put_back = watch.put_back();
-            if let Some(path) = changed {
+            let changes = watch.changes();
+            refused.put_back = changes.put_back;
+            if let Some(path) = changes.protected {
                 return Err(denied::changed(path.strip_prefix(&self.workbench.base.cwd).unwrap_or(&path)));
             }
         }

@@ -55,11 +55,12 @@ pub(crate) fn protected(call: &str, path: &Path, reason: &str) -> String {
 }
 
 /// The refusal of a change that was put back, if something was; `path` is what the call has changed.
-pub(crate) fn change_undone(guard: &CommandWatch, path: &Path) -> Option<String> {
-    if guard.first_change().is_some() {
+pub(crate) fn change_undone(guard: CommandWatch, path: &Path) -> Option<String> {
+    let changes = guard.end();
+    if changes.protected.is_some() {
         return Some(protected("open", path, ""));
     }
-    let undone = guard.put_back().into_iter().next()?;
+    let undone = changes.put_back.into_iter().next()?;
     Some(protected("open", &undone.path, &undone.reason.replace('\'', "")))
 }
 

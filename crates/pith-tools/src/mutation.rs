@@ -63,7 +63,7 @@ pub(crate) fn change_file<T: Send + 'static>(
                     outcome
                 })
                 .await;
-            match guard.and_then(|guard| denied::change_undone(&guard, &path)) {
+            match guard.and_then(|guard| denied::change_undone(guard, &path)) {
                 Some(refusal) => Err(refusal),
                 None => outcome,
             }

@@ -292,13 +292,14 @@ impl Enforced {
         let Enforcement { restrictions, view, .. } = self.current().map_err(|error| not_run(error.to_string()))?;
         let namespaces = self.namespaces.as_ref().map(|namespaces| namespaces.for_command(&view)).transpose();
         let namespaces = namespaces.map_err(|why| not_run(format!("namespaces: {why}")))?;
-        let watch = self.guard(jobs).map_err(|error| not_run(format!("protected paths: {error}")))?;
+        let watch = self.watch(jobs).and_then(|watch| watch.map(CommandWatch::new).transpose());
+        let watch = watch.map_err(|error| not_run(format!("protected paths: {error}")))?;
         Ok(CommandConfinement { restrictions, watch, namespaces })
     }
 
-    /// Guards what must not change while a call runs; `None` if nothing can be written.
+    /// Guards what must not change while pith itself changes a file; `None` if nothing can be written.
     pub(crate) fn guard(&self, jobs: &Arc<Jobs>) -> io::Result<Option<CommandWatch>> {
-        self.watch(jobs).and_then(|watch| watch.map(CommandWatch::new).transpose())
+        self.watch(jobs).and_then(|watch| watch.map(CommandWatch::without_thread).transpose())
     }
 
     /// Returns the watch of the protected paths, which ends the commands that are confined when one of them changes;

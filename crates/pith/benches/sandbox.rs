@@ -1,4 +1,4 @@
-//! What a sandbox adds to a command and to a file that is read. The limits are 1 ms and 10 µs.
+//! What a sandbox adds to a command, and to a file that is read or written. The limits are 1 ms, 10 µs and 50 µs.
 //!
 //! `cargo bench -p pith --bench sandbox` prints it; nothing is asserted here.
 //!
@@ -23,6 +23,7 @@ fn main() {
     let calls = [
         ("bash", json!({"command": ":"}), "a command"),
         ("read", json!({"path": "small.txt"}), "reading a small file"),
+        ("write", json!({"path": "written.txt", "content": "a line\n"}), "writing a small file"),
     ];
     for (tool, arguments, what) in calls {
         let (mut free, mut confined) = (Vec::new(), Vec::new());

@@ -183,10 +183,11 @@ async fn confined(oversight: &Oversight, name: &str, arguments: &[&str], cwd: &P
     let watch = command.confinement.as_ref().and_then(|confinement| confinement.watch.clone());
     let job = jobs.spawn_to(command, Stdio::inherit(), Stdio::inherit())?;
     let exit = job.exited().await.with_context(|| format!("cannot run {name}"))?;
-    for PutBack { path, reason } in watch.iter().flat_map(|watch| watch.put_back()) {
+    let changes = watch.map(|watch| watch.changes()).unwrap_or_default();
+    for PutBack { path, reason } in changes.put_back {
         warn(&format!("Put back: {} ({reason})", path.display()));
     }
-    if let Some(path) = watch.and_then(|watch| watch.first_change()) {
+    if let Some(path) = changes.protected {
         bail!("Changed a protected path: {}. It was put back and the command was stopped.", path.display());
     }
     Ok(exit.code())
