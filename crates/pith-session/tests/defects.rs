@@ -1,5 +1,6 @@
 //! What a session must do at moments that are hard to hit from outside: while extensions handle an event, when a job
 //! dies, when an abort arrives between two events of one step.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests wait and share as the session may not")]
 
 mod support;
 

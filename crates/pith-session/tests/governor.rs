@@ -1,5 +1,6 @@
 //! Limits of a whole session: the work ends once, says so, and goes on when the limit is raised. The clock stands still
 //! while anything can run.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests wait and share as the session may not")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! `hello`: optional, at any time, and no difference for hosts that never send it.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests wait and share as the session may not")]
 
 mod support;
 

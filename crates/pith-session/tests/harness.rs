@@ -1,4 +1,5 @@
 //! What the harness itself guarantees to tests.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests wait and share as the session may not")]
 
 mod support;
 

@@ -1,5 +1,6 @@
 //! Limits of the user: work that reaches one ends, says so, and can be continued. The clock stands still while anything
 //! can run.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests wait and share as the session may not")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Which tool calls run, which are asked about, which are refused: what a host sees, in every order.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests wait and share as the session may not")]
 
 mod support;
 

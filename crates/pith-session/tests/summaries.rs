@@ -1,4 +1,5 @@
 //! What the model that writes a summary is shown, and how much it may write.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests wait and share as the session may not")]
 
 mod support;
 

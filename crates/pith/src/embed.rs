@@ -57,7 +57,7 @@ impl Embedded {
             move || stop.cancel()
         };
         let (queue, writer) = FrameQueue::start(output, on_broken)?;
-        let inbox = reader::start_on(input, max_line, queue.clone(), || false)?;
+        let inbox = reader::start_on(input, max_line, queue.backpressure(), || false)?;
         let outbox = Box::new(WireOutbox::new(queue.clone(), dialect, ui_options));
         let request = OpenRequest {
             cwd: self.cwd,

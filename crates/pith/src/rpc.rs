@@ -34,7 +34,7 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     };
     // The threads start while this one prepares the session.
     let (queue, writer) = FrameQueue::start(stdout, on_broken)?;
-    let inbox = reader::start(max_line, queue.clone())?;
+    let inbox = reader::start(max_line, queue.backpressure())?;
     let outbox = Box::new(WireOutbox::new(queue.clone(), dialect, ui_options));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let shared = Shared::default();

@@ -1,5 +1,6 @@
 //! Shell commands of the host that extensions handle (`user_bash`): they may run them elsewhere, or return the result
 //! themselves.
+#![expect(clippy::disallowed_types, reason = "two streams of one command share its output")]
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};

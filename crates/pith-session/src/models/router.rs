@@ -1,4 +1,5 @@
 //! Sends each model call to pith's own clients, or to the extension that registered the provider.
+#![expect(clippy::disallowed_types, reason = "the task of a run asks as well which extensions answer as models")]
 
 use std::sync::{Arc, Mutex, PoisonError};
 

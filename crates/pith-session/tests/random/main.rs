@@ -2,7 +2,7 @@
 //!
 //! `PITH_RANDOM_SECONDS=600` searches for violations that long and shows each kind once; `PITH_RANDOM_SEED=7` plays one
 //! case, and `PITH_RANDOM_EXTENSION=1` gives it an extension.
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests wait and share as the session may not")]
 #![allow(clippy::print_stderr, reason = "what a long search has found")]
 
 mod case;

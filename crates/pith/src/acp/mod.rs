@@ -63,7 +63,7 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
         }
     };
     let (queue, writer) = FrameQueue::start(stdout, on_broken)?;
-    let inbox = reader::start_decoding(max_line, queue.clone(), move |line| match line {
+    let inbox = reader::start_decoding(max_line, queue.backpressure(), move |line| match line {
         Line::Whole(bytes) => wire::decode(bytes),
         Line::TooLong => Some(wire::too_long(max_line)),
     })?;

@@ -1,10 +1,9 @@
-//! Reads the input of a protocol on a thread of its own. Decodes, but decides nothing: bad lines take the same path as good ones, so
-//! answers are sent in the order of the lines. If a host sends commands without reading, no more commands are read
-//! before their answers fill the memory.
+//! Reads the input of a protocol on a thread of its own. Decodes, but decides nothing: bad lines take the same path as
+//! good ones, so answers are sent in the order of the lines. If a host sends commands without reading, no more commands
+//! are read before their answers fill the memory.
 
 use std::cell::Cell;
 use std::io::{self, Read};
-use std::sync::Arc;
 
 use pith_protocol::inbound::{Announcement, Inbound, decode, too_long};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,25 +11,25 @@ use tokio::sync::mpsc;
 
 use super::Line;
 use super::lines::LineSplitter;
-use super::writer::FrameQueue;
+use super::writer::Backpressure;
 use crate::debug;
 
 /// How many lines are decoded ahead of the session.
 const BACKLOG: usize = 64;
 const CHUNK: usize = 64 * 1024;
 
-/// Starts reading stdin. The channel closes at the end of input. The session's answers go to `answers`.
-pub fn start(max_line: usize, answers: Arc<FrameQueue>) -> io::Result<mpsc::Receiver<Inbound>> {
-    start_on(io::stdin(), max_line, answers, has_hung_up)
+/// Starts reading stdin. The channel closes at the end of input. It waits for a `host` that does not read.
+pub fn start(max_line: usize, host: Backpressure) -> io::Result<mpsc::Receiver<Inbound>> {
+    start_on(io::stdin(), max_line, host, has_hung_up)
 }
 
 /// Like [`start`], for another protocol: `decode` turns a line into a frame, `None` for a blank one.
 pub fn start_decoding<T: Send + 'static>(
     max_line: usize,
-    answers: Arc<FrameQueue>,
+    host: Backpressure,
     decode: impl Fn(Line<'_>) -> Option<T> + Send + 'static,
 ) -> io::Result<mpsc::Receiver<T>> {
-    spawn(io::stdin(), max_line, answers, has_hung_up, move |line, send| {
+    spawn(io::stdin(), max_line, host, has_hung_up, move |line, send| {
         if let Some(frame) = decode(line) {
             send(frame);
         }
@@ -41,11 +40,11 @@ pub fn start_decoding<T: Send + 'static>(
 pub fn start_on(
     input: impl Read + Send + 'static,
     max_line: usize,
-    answers: Arc<FrameQueue>,
+    host: Backpressure,
     has_hung_up: fn() -> bool,
 ) -> io::Result<mpsc::Receiver<Inbound>> {
     let mut is_first = true;
-    spawn(input, max_line, answers, has_hung_up, move |line, send| {
+    spawn(input, max_line, host, has_hung_up, move |line, send| {
         if std::mem::take(&mut is_first)
             && let Line::Whole(bytes) = line
             && let Some(announced) = Announcement::read(bytes)
@@ -66,14 +65,14 @@ pub fn start_on(
 fn spawn<T: Send + 'static>(
     input: impl Read + Send + 'static,
     max_line: usize,
-    answers: Arc<FrameQueue>,
+    host: Backpressure,
     has_hung_up: fn() -> bool,
     take: impl FnMut(Line<'_>, &mut dyn FnMut(T)) + Send + 'static,
 ) -> io::Result<mpsc::Receiver<T>> {
     let (inbox, lines) = mpsc::channel(BACKLOG);
     let send = move |inbound| {
         let is_backlogged = || inbox.capacity() < inbox.max_capacity() && !inbox.is_closed();
-        let is_wanted = answers.wait_for_reading(is_backlogged, has_hung_up);
+        let is_wanted = host.wait(is_backlogged, has_hung_up);
         // A closed inbox means that the session has ended.
         is_wanted && inbox.blocking_send(inbound).is_ok()
     };

@@ -127,7 +127,7 @@ fn no_more_commands_are_taken_before_the_host_has_read() {
     let reader = {
         let queue = queue.clone();
         std::thread::spawn(move || {
-            let is_wanted = queue.wait_for_reading(|| false, || false);
+            let is_wanted = queue.backpressure().wait(|| false, || false);
             (is_wanted, queue.lock().unread())
         })
     };
@@ -147,7 +147,7 @@ fn commands_with_large_answers_are_taken_one_at_a_time() {
     // Checked until the session has taken the earlier commands.
     let n_looks = std::cell::Cell::new(0);
     let is_backlogged = || n_looks.replace(n_looks.get() + 1) < 3;
-    assert!(queue.wait_for_reading(is_backlogged, || false));
+    assert!(queue.backpressure().wait(is_backlogged, || false));
     assert_eq!(n_looks.get(), 4);
 }
 
@@ -156,7 +156,7 @@ fn a_stream_that_has_ended_takes_no_commands() {
     let (queue, _writer, _ticket) = overfull();
     let reader = {
         let queue = queue.clone();
-        std::thread::spawn(move || queue.wait_for_reading(|| false, || false))
+        std::thread::spawn(move || queue.backpressure().wait(|| false, || false))
     };
     queue.close();
     assert!(!reader.join().expect("no panic"));
@@ -165,10 +165,10 @@ fn a_stream_that_has_ended_takes_no_commands() {
 #[test]
 fn a_host_that_is_gone_is_not_waited_for() {
     let (queue, writer, ticket) = overfull();
-    assert!(!queue.wait_for_reading(|| false, || true), "nobody writes and nobody reads");
+    assert!(!queue.backpressure().wait(|| false, || true), "nobody writes and nobody reads");
     drop(ticket);
     writer.join().expect("the writer ends");
-    assert!(queue.wait_for_reading(|| false, || false), "the answers have been dropped");
+    assert!(queue.backpressure().wait(|| false, || false), "the answers have been dropped");
 }
 
 /// A queue above its limit, and what the host reads of it once it has closed and the host reads on.
