@@ -1,7 +1,12 @@
 //! The live session: the only owner of state that changes.
 //!
 //! It knows nothing of stdin, stdout or dialects: lines arrive decoded, frames leave through [`Outbox`], and
-//! differences between hosts are plain options.
+//! differences between hosts are plain options. Two tasks cannot have one session:
+//!
+//! ```compile_fail,E0277
+//! fn shared<T: Sync>() {}
+//! shared::<pith_session::Session>();
+//! ```
 
 // The event loop, its events and its answers.
 mod dispatch;

@@ -49,12 +49,7 @@ pub(crate) const CLOSING: &str = "pith is shutting down";
 /// How long nothing must happen before the session counts as at rest.
 const REST: Duration = Duration::from_millis(200);
 
-/// The session task's state. Only this task changes it: nobody can have it at the same time.
-///
-/// ```compile_fail,E0277
-/// fn shared<T: Sync>() {}
-/// shared::<pith_session::Session>();
-/// ```
+/// The session task's state. Only this task changes it.
 pub struct Session {
     pub(crate) out: Box<dyn Outbox>,
     pub(crate) store: SessionStore,

@@ -4,19 +4,19 @@
 //! and only the newest progress and output of each tool call is kept; if that does not help the run is suspended until
 //! the host has caught up.
 
+mod backpressure;
 mod reports;
 mod tail;
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use pith_protocol::live::{Delta, LiveMessage};
 use pith_session::Room;
 
-use super::FLUSH_LIMIT;
 use crate::debug;
+pub use backpressure::Backpressure;
 use reports::Reports;
 use tail::{Chunk, Tail};
 
@@ -27,8 +27,6 @@ pub const LIMIT: usize = 8 << 20;
 pub const READ_LIMIT: usize = 64 << 20;
 /// The most bytes passed to one write, so that a slow reader is noticed as reading. As much as a pipe holds.
 const MAX_WRITE: usize = 64 << 10;
-/// How often a waiting reader checks again.
-const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The queue, for producers and the writer.
 #[derive(Default)]
@@ -195,7 +193,7 @@ impl FrameQueue {
 
     /// Returns what the reader needs of the queue.
     pub fn backpressure(self: &Arc<Self>) -> Backpressure {
-        Backpressure(Arc::clone(self))
+        Backpressure::new(Arc::clone(self))
     }
 
     /// Ends the stream: the writer sends what is left and stops.
@@ -273,38 +271,6 @@ impl FrameQueue {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The queue as the reader has it: the reader can wait for the host, and answer nothing.
-pub struct Backpressure(Arc<FrameQueue>);
-
-impl Backpressure {
-    /// Blocks while the host must read before more of its commands are taken: always above [`READ_LIMIT`], and above
-    /// [`LIMIT`] while `is_backlogged` returns true because earlier commands were not served yet, so that commands with
-    /// large answers are taken one at a time. Returns false if waiting is of no use: the stream has ended, or the host
-    /// `has_hung_up` and reads nothing.
-    pub fn wait(&self, is_backlogged: impl Fn() -> bool, has_hung_up: impl Fn() -> bool) -> bool {
-        let queue = &self.0;
-        let mut state = queue.lock();
-        let mut given_up_at = None;
-        while !state.is_broken && state.must_be_read(&is_backlogged) {
-            if state.is_closed {
-                return false;
-            }
-            let written = state.written;
-            state.is_reader_waiting = true;
-            // A hang-up and the session's taking of a line do not wake this thread.
-            let (next, _) = queue.changed.wait_timeout(state, CHECK_INTERVAL).unwrap_or_else(PoisonError::into_inner);
-            state = next;
-            if !has_hung_up() || state.written != written {
-                given_up_at = None;
-            } else if Instant::now() >= *given_up_at.get_or_insert_with(|| Instant::now() + FLUSH_LIMIT) {
-                return false;
-            }
-        }
-        state.is_reader_waiting = false;
-        true
     }
 }
 
