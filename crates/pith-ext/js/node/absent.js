@@ -28,9 +28,7 @@ exports.make = (name) => {
   for (const member of shapes[name] ?? []) {
     // What is null in Node, such as the port of the main thread, is null here.
     const known = Object.hasOwn(values, name) && Object.hasOwn(values[name], member);
-    made[member] = known ? values[name][member] : function () {
-      throw owners.unavailable(`${name}.${member}`);
-    };
+    made[member] = known ? values[name][member] : owners.refusal(`${name}.${member}`);
   }
   return made;
 };

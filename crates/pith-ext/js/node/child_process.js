@@ -264,8 +264,6 @@ function execSync(command, options = {}) {
   return outputOf(command, spawnSync(command, [], { shell: true, ...options }), options);
 }
 
-const fork = () => {
-  throw require("internal/owners").unavailable("child_process.fork", "is not available in pith: there is no Node to start");
-};
+const fork = owners.refusal("child_process.fork", "is not available in pith: there is no Node to start");
 
 module.exports = { ChildProcess, spawn, exec, execFile, spawnSync, execFileSync, execSync, fork };

@@ -3,6 +3,7 @@
 const native = host.ops("crypto");
 const { Buffer } = require("buffer");
 const { Transform } = require("stream");
+const { refusal } = require("internal/owners");
 
 const bytesOf = (data, encoding) => {
   if (typeof data === "string") return Buffer.from(data, encoding);
@@ -168,10 +169,6 @@ class Cipher {
   }
 }
 
-const missing = (name) => () => {
-  throw require("internal/owners").unavailable(`crypto.${name}`);
-};
-
 const subtle = {
   digest: async (algorithm, data) => new Uint8Array(createHash(algorithm?.name ?? algorithm).update(bytesOf(data)).digest()).buffer,
   importKey: async (format, data, algorithm) => {
@@ -213,5 +210,5 @@ module.exports = {
   getHashes: () => ["md5", "sha1", "sha256", "sha384", "sha512"],
   getCiphers: () => [...CIPHERS],
   constants: {},
-  ...Object.fromEntries(["createSign", "createVerify", "sign", "verify", "generateKeyPair", "generateKeyPairSync", "createPrivateKey", "createPublicKey", "publicEncrypt", "privateDecrypt", "scrypt", "scryptSync", "createECDH", "createDiffieHellman", "diffieHellman"].map((name) => [name, missing(name)])),
+  ...Object.fromEntries(["createSign", "createVerify", "sign", "verify", "generateKeyPair", "generateKeyPairSync", "createPrivateKey", "createPublicKey", "publicEncrypt", "privateDecrypt", "scrypt", "scryptSync", "createECDH", "createDiffieHellman", "diffieHellman"].map((name) => [name, refusal(`crypto.${name}`)])),
 };

@@ -49,15 +49,7 @@ const withCallback =
   };
 
 const missing = ["reverse", "resolveMx", "resolveTxt", "resolveSrv", "resolveNs", "resolveCname", "resolveSoa", "resolvePtr", "resolveAny", "resolveCaa", "lookupService"];
-const refusals = (prefix) =>
-  Object.fromEntries(
-    missing.map((name) => [
-      name,
-      () => {
-        throw owners.unavailable(`${prefix}.${name}`);
-      },
-    ]),
-  );
+const refusals = (prefix) => Object.fromEntries(missing.map((name) => [name, owners.refusal(`${prefix}.${name}`)]));
 
 const one = (result) => [result];
 module.exports = {

@@ -2,7 +2,7 @@
 
 const owners = require("internal/owners");
 const { ReadableStream } = require("internal/streams");
-const { abortError, EventTarget } = require("internal/abort");
+const { abortError } = require("internal/abort");
 
 const token = (name) => {
   const text = String(name);
@@ -294,18 +294,7 @@ function transfer(payload, signal, resolve, reject) {
   promise.then(() => controller?.close(), fail).finally(() => signal?.removeEventListener?.("abort", abort));
 }
 
-class WebSocket extends EventTarget {
-  constructor() {
-    super();
-    throw require("internal/owners").unavailable("WebSocket");
-  }
-}
-
-class EventSource extends EventTarget {
-  constructor() {
-    super();
-    throw require("internal/owners").unavailable("EventSource");
-  }
-}
+const WebSocket = owners.refusal("WebSocket");
+const EventSource = owners.refusal("EventSource");
 
 module.exports = { fetch, Headers, Request, Response, FormData, WebSocket, EventSource, encode };
