@@ -10,11 +10,17 @@ const isPublic = (name) => !name.startsWith("_") && !["default", "module.exports
 const isMethod = (from, name) => name !== "constructor" && typeof Object.getOwnPropertyDescriptor(from, name)?.value === "function";
 const methods = (from) => Object.getOwnPropertyNames(from).filter((name) => isPublic(name) && isMethod(from, name)).sort();
 
+const constants = (path, values) => {
+  const groups = Object.keys(values).filter((name) => typeof values[name] === "object");
+  const nested = groups.map((name) => constants(`${path}.${name}`, values[name]));
+  return Object.assign({ [path]: Object.keys(values).filter(isPublic).sort() }, ...nested);
+};
+
 function describe(exports, names, prefix, members) {
   const known = names.filter(isPublic).sort();
   for (const name of known) {
     const value = exports[name];
-    if (name === "constants") members[`${prefix}${name}`] = Object.keys(value).filter(isPublic).sort();
+    if (name === "constants") Object.assign(members, constants(`${prefix}${name}`, value));
     if (typeof value !== "function") continue;
     const own = [...methods(value), ...(value.prototype ? methods(value.prototype).map((method) => `prototype.${method}`) : [])];
     if (own.length) members[`${prefix}${name}`] = own;
@@ -39,7 +45,7 @@ for (const specifier of builtinModules.filter(isPublic)) {
   modules[name] = describe(exports, Object.keys(exports), `${name}.`, found);
   for (const [key, list] of Object.entries(found)) {
     const value = exports[key.slice(name.length + 1)];
-    if (seen.has(value)) continue;
+    if (typeof value === "function" && seen.has(value)) continue;
     seen.add(value);
     members[key] = list;
   }

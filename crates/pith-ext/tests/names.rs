@@ -38,10 +38,12 @@ export default async function () {
   for (const [path, names] of Object.entries(members)) {
     const dot = path.indexOf(".");
     const [module, owner] = dot < 0 ? ["globals", path] : [path.slice(0, dot), path.slice(dot + 1)];
-    if (!loaded[module] || lookUp(loaded[module], owner) !== "works") continue;
+    if (!loaded[module]) continue;
+    const value = owner.split(".").reduce((from, name) => from?.[name], loaded[module]);
+    if (value === undefined || value[KIND]) continue;
     for (const name of names.split(" ")) {
       const isMethod = name.startsWith("prototype.");
-      const from = isMethod ? loaded[module][owner].prototype : loaded[module][owner];
+      const from = isMethod ? value.prototype : value;
       found[module][`${owner}.${name}`] = lookUp(from, isMethod ? name.slice(10) : name);
     }
   }

@@ -92,23 +92,21 @@ function randomInt(min, max, callback) {
 const pbkdf2Sync = (password, salt, iterations, length, digest = "sha1") =>
   encoded(native.pbkdf2(algorithmOf(digest), bytesOf(password).toBase64(), bytesOf(salt).toBase64(), iterations, length));
 
-function pbkdf2(...args) {
+// The form with a callback. What the arguments are is said at once.
+const calledBack = (compute) => (...args) => {
   const callback = args.pop();
-  queueMicrotask(() => {
-    let key;
-    try {
-      key = pbkdf2Sync(...args);
-    } catch (error) {
-      return callback(error);
-    }
-    callback(null, key);
-  });
-}
+  if (typeof callback !== "function") throw Object.assign(new TypeError('The "callback" argument must be of type function'), { code: "ERR_INVALID_ARG_TYPE" });
+  const result = compute(...args);
+  queueMicrotask(() => callback(null, result));
+};
+const pbkdf2 = calledBack((...args) => pbkdf2Sync(...args));
 
 const hkdfSync = (digest, key, salt, info, length) => {
+  const size = createHash(digest).digest().length;
+  if (!(length >= 0 && length <= 255 * size)) throw Object.assign(new RangeError("Invalid key length"), { code: "ERR_CRYPTO_INVALID_KEYLEN" });
   const secret = createHmac(digest, bytesOf(salt)).update(bytesOf(key)).digest();
   const parts = [];
-  for (let block = Buffer.alloc(0), number = 1; Buffer.concat(parts).length < length; number++) {
+  for (let block = Buffer.alloc(0), number = 1; parts.length * size < length; number++) {
     block = createHmac(digest, secret).update(Buffer.concat([block, bytesOf(info), Buffer.from([number])])).digest();
     parts.push(block);
   }
@@ -199,7 +197,7 @@ class KeyObject {
 }
 
 module.exports = {
-  createHash, createHmac, hash, randomBytes, randomFillSync, randomInt, pbkdf2, pbkdf2Sync, hkdfSync, timingSafeEqual, webcrypto, subtle, KeyObject,
+  createHash, createHmac, hash, randomBytes, randomFillSync, randomInt, pbkdf2, pbkdf2Sync, hkdf: calledBack(hkdfSync), hkdfSync, timingSafeEqual, webcrypto, subtle, KeyObject,
   randomUUID: () => host.uuid(),
   pseudoRandomBytes: randomBytes,
   randomFill: (buffer, callback) => queueMicrotask(() => callback(null, randomFillSync(buffer))),
