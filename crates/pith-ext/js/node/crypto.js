@@ -167,11 +167,43 @@ class Cipher {
   }
 }
 
-const subtle = {
+const { illegal } = require("internal/abort");
+const own = Symbol("webcrypto");
+
+class CryptoKey {
+  constructor(key, type, algorithm, extractable, usages, raw) {
+    if (key !== own) throw illegal();
+    Object.assign(this, { type, algorithm, extractable, usages });
+    Object.defineProperty(this, "raw", { value: raw });
+  }
+}
+
+class SubtleCrypto {
+  constructor(key) {
+    if (key !== own) throw illegal();
+  }
+}
+
+class Crypto {
+  constructor(key) {
+    if (key !== own) throw illegal();
+  }
+  get subtle() {
+    return subtle;
+  }
+  getRandomValues(array) {
+    return randomFillSync(array);
+  }
+  randomUUID() {
+    return host.uuid();
+  }
+}
+
+const work = {
   digest: async (algorithm, data) => new Uint8Array(createHash(algorithm?.name ?? algorithm).update(bytesOf(data)).digest()).buffer,
-  importKey: async (format, data, algorithm) => {
+  importKey: async (format, data, algorithm, extractable = true, usages = []) => {
     if (format !== "raw") throw new DOMException(`Key format ${format} is not available in pith`, "NotSupportedError");
-    return { type: "secret", algorithm: typeof algorithm === "string" ? { name: algorithm } : algorithm, raw: Buffer.from(bytesOf(data)) };
+    return new CryptoKey(own, "secret", typeof algorithm === "string" ? { name: algorithm } : algorithm, extractable, [...usages], Buffer.from(bytesOf(data)));
   },
   sign: async (algorithm, key, data) => new Uint8Array(createHmac(key.algorithm.hash?.name ?? key.algorithm.hash ?? "sha256", key.raw).update(bytesOf(data)).digest()).buffer,
   verify: async (algorithm, key, signature, data) => {
@@ -181,12 +213,23 @@ const subtle = {
   deriveBits: async ({ salt, iterations, hash: digest }, key, bits) => new Uint8Array(pbkdf2Sync(key.raw, bytesOf(salt), iterations, bits / 8, digest?.name ?? digest)).buffer,
 };
 
-const webcrypto = { getRandomValues: (array) => randomFillSync(array), randomUUID: () => host.uuid(), subtle };
+for (const name of Object.keys(work)) Object.defineProperty(SubtleCrypto.prototype, name, { value: work[name], configurable: true, writable: true });
+const subtle = new SubtleCrypto(own);
+const webcrypto = new Crypto(own);
 
 class KeyObject {
   constructor(bytes) {
     this.type = "secret";
     this.bytes = bytes;
+  }
+  static from(key) {
+    return new KeyObject(key.raw);
+  }
+  equals(other) {
+    return other instanceof KeyObject && this.bytes.equals(other.bytes);
+  }
+  toCryptoKey(algorithm, extractable, usages) {
+    return new CryptoKey(own, "secret", typeof algorithm === "string" ? { name: algorithm } : algorithm, extractable, [...usages], this.bytes);
   }
   get symmetricKeySize() {
     return this.bytes.length;
@@ -201,7 +244,8 @@ module.exports = {
   randomUUID: () => host.uuid(),
   pseudoRandomBytes: randomBytes,
   randomFill: (buffer, callback) => queueMicrotask(() => callback(null, randomFillSync(buffer))),
-  getRandomValues: webcrypto.getRandomValues,
+  Crypto, CryptoKey, SubtleCrypto,
+  getRandomValues: randomFillSync,
   createSecretKey: (key, encoding) => new KeyObject(bytesOf(key, encoding)),
   createCipheriv: (name, key, iv) => new Cipher(name, key, iv, false),
   createDecipheriv: (name, key, iv) => new Cipher(name, key, iv, true),
