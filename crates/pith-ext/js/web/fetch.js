@@ -300,7 +300,6 @@ function transfer(payload, signal, resolve, reject) {
   promise.then(() => isCancelled || controller?.close(), fail).finally(() => signal?.removeEventListener?.("abort", abort));
 }
 
-const WebSocket = owners.refusal("WebSocket");
 const EventSource = owners.refusal("EventSource");
 
-module.exports = { fetch, Headers, Request, Response, FormData, WebSocket, EventSource, encode };
+module.exports = { fetch, Headers, Request, Response, FormData, EventSource, encode };

@@ -35,6 +35,7 @@ const SCRIPTS: &[(&str, &str)] = scripts! {
     "internal/clone" => "web/clone.js",
     "internal/messaging" => "web/messaging.js",
     "internal/small" => "web/small.js",
+    "internal/websocket" => "web/websocket.js",
     "internal/url-pattern" => "web/url-pattern.js",
     "internal/decorators" => "core/decorators.js",
     "internal/fetch" => "web/fetch.js",
@@ -76,6 +77,7 @@ const SCRIPTS: &[(&str, &str)] = scripts! {
     "string_decoder" => "node/string_decoder.js",
     "timers" => "node/timers.js",
     "tty" => "node/tty.js",
+    "undici" => "node/undici.js",
     "url" => "node/url.js",
     "util" => "node/util.js",
     "util/types" => "node/types.js",
@@ -132,7 +134,6 @@ const DERIVED: &[(&str, &str)] = &[
     ("sys", "require('util')"),
     ("timers/promises", "require('timers').promises"),
     ("typebox/compile", "require('typebox/value')"),
-    ("undici", "require('internal/fetch')"),
 ];
 
 /// Built-in modules that can be imported but not used.
@@ -158,7 +159,8 @@ pub fn canonical(specifier: &str) -> Option<&'static str> {
     }
     match specifier {
         "typebox" | "@sinclair/typebox" => Some("typebox"),
-        _ => known(specifier).filter(|name| is_node(name) && *name != "undici"),
+        "undici" => Some("undici"),
+        _ => known(specifier).filter(|name| is_node(name)),
     }
 }
 
@@ -167,7 +169,6 @@ pub fn fallback(specifier: &str) -> Option<&'static str> {
     match specifier.strip_prefix("@sinclair/").unwrap_or(specifier) {
         "typebox/value" => Some("typebox/value"),
         "typebox/compile" | "typebox/compiler" => Some("typebox/compile"),
-        "undici" => Some("undici"),
         _ => None,
     }
 }
@@ -185,7 +186,7 @@ pub fn source(name: &str) -> Option<String> {
 
 /// Returns the names of Node's built-in modules, for `module.builtinModules`.
 pub fn builtins() -> Vec<&'static str> {
-    names().filter(|name| is_node(name) && *name != "undici").collect()
+    names().filter(|name| is_node(name)).collect()
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
@@ -198,7 +199,7 @@ fn known(name: &str) -> Option<&'static str> {
 }
 
 fn is_node(name: &str) -> bool {
-    !name.starts_with("internal/") && !name.starts_with("pi-") && !name.starts_with("typebox")
+    !name.starts_with("internal/") && !name.starts_with("pi-") && !name.starts_with("typebox") && name != "undici"
 }
 
 #[cfg(test)]
