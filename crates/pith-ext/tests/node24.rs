@@ -113,3 +113,25 @@ async fn small_tools_of_node() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn scripts_run_in_contexts_of_their_own() {
+    check(
+        "const vm = require('vm'); const c = vm.createContext({ a: 1 }); const run = (code, context = c) => vm.runInContext(code, context);",
+        &[
+            ("[run('var b = a + 1; c = 5; function f(x) { // doubled\\n return x * 2 } f(b)'), c.b, c.c, typeof c.f]", r#"[4,2,5,"function"]"#),
+            ("run('f(10) + c')", "25"),
+            ("run('[typeof process, typeof require, typeof nope, typeof Array, globalThis === this]')", r#"["undefined","undefined","undefined","function",true]"#),
+            ("await failure(() => run('nope'))", r#""nope is not defined""#),
+            ("run('(() => { undeclared = 7 })(); undeclared') + typeof globalThis.undeclared", r#""7undefined""#),
+            ("run('if (true) { var q = 1 } for (var i = 0; i < 3; i++); q + i')", "4"),
+            ("(() => { const s = new vm.Script('n++; n'); const k = vm.createContext({ n: 0 }); s.runInContext(k); return [s.runInContext(k), s.runInNewContext({ n: 5 })]; })()", "[2,6]"),
+            ("[vm.runInNewContext('x + y', { x: 1, y: 2 }), vm.compileFunction('return a + b', ['a', 'b'])(1, 2), vm.runInThisContext('typeof process')]", r#"[3,3,"object"]"#),
+            ("[vm.isContext(c), vm.isContext({}), await failure(() => run('1', {}))]", r#"[true,false,"ERR_INVALID_ARG_TYPE"]"#),
+            ("(() => { try { new vm.Script('var = 1'); } catch (error) { return error.name; } })()", r#""SyntaxError""#),
+            ("await failure(() => run('throw new TypeError(\"in\")'))", r#""in""#),
+            ("[await failure(() => new vm.Script('1;'.repeat(5 << 20))), run('a')]", r#"["ERR_OUT_OF_RANGE",1]"#),
+        ],
+    )
+    .await;
+}

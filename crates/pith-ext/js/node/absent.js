@@ -7,7 +7,6 @@ const shapes = {
   tls: ["connect", "createServer", "createSecureContext", "TLSSocket"],
   dgram: ["createSocket"],
   worker_threads: ["Worker", "parentPort", "workerData", "isMainThread", "threadId", "resourceLimits", "SHARE_ENV", "markAsUntransferable", "moveMessagePortToContext", "getEnvironmentData", "setEnvironmentData"],
-  vm: ["runInNewContext", "runInContext", "runInThisContext", "createContext", "Script", "SourceTextModule"],
   v8: ["getHeapStatistics", "serialize", "deserialize", "setFlagsFromString"],
   cluster: ["fork", "isMaster", "isPrimary"],
   inspector: ["Session", "open", "url"],

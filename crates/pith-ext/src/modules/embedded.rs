@@ -83,6 +83,7 @@ const SCRIPTS: &[(&str, &str)] = scripts! {
     "util/types" => "node/types.js",
     "internal/util-more" => "node/util-more.js",
     "internal/os-constants" => "node/os-constants.js",
+    "vm" => "node/vm.js",
     "zlib" => "node/zlib.js",
     "typebox" => "pi/typebox.js",
     "typebox/value" => "pi/typebox-value.js",
@@ -137,7 +138,7 @@ const DERIVED: &[(&str, &str)] = &[
 ];
 
 /// Built-in modules that can be imported but not used.
-const ABSENT: &[&str] = &["cluster", "dgram", "inspector", "repl", "sea", "tls", "v8", "vm", "wasi", "worker_threads"];
+const ABSENT: &[&str] = &["cluster", "dgram", "inspector", "repl", "sea", "tls", "v8", "wasi", "worker_threads"];
 
 /// The scopes under which the packages of pi are published.
 const PI_SCOPES: &[&str] = &["@earendil-works/", "@mariozechner/"];
