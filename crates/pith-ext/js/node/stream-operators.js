@@ -142,7 +142,7 @@ function joined(input, output, settled) {
     readableObjectMode: !!output?.readableObjectMode,
     decodeStrings: false,
     write: (chunk, encoding, done) => {
-      if (!input || input.write(chunk, encoding) !== false) done();
+      if (input?.write(chunk, encoding) !== false) done();
       else input.once("drain", done);
     },
     final: (done) => {
@@ -219,7 +219,7 @@ class Side extends Duplex {
   #other = null;
   #taken = null;
   static pair(options) {
-    const [one, two] = [new Side(options), new Side(options)];
+    const [one, two] = [0, 1].map(() => Reflect.construct(Side, [options]));
     one.#other = two;
     two.#other = one;
     return [one, two];

@@ -16,6 +16,9 @@ const language = new Set("Array ArrayBuffer Atomics AggregateError BigInt BigInt
 // Sloppy, as scripts are; what it evaluates sees the names of the first argument.
 const evaluate = Function("with (arguments[0]) return eval(arguments[1])");
 
+// Sees the globals and nothing else.
+const { eval: evaluateHere } = globalThis;
+
 const contexts = new WeakMap(); // object -> { scope, names }
 
 const constants = Object.freeze({ __proto__: null, USE_MAIN_CONTEXT_DEFAULT_LOADER: Symbol("vm_dynamic_import_main_context_default"), DONT_CONTEXTIFY: Symbol("vm_context_no_contextify") });
@@ -64,19 +67,18 @@ class Script {
     for (const name of [...declared, ...assigned]) context.names.add(name);
     return evaluate.call(object, context.scope, code);
   }
-  runInNewContext(object, options) {
-    return this.runInContext(createContext(object), options);
+  runInNewContext(object) {
+    return this.runInContext(createContext(object));
   }
   runInThisContext() {
-    // Indirect: sees the globals and nothing else.
-    return (0, eval)(this.#source);
+    return evaluateHere(this.#source);
   }
   createCachedData() {
     return require("buffer").Buffer.alloc(0);
   }
 }
 
-const runInContext = (code, object, options) => new Script(code, options).runInContext(object, options);
+const runInContext = (code, object) => new Script(code).runInContext(object);
 
 function compileFunction(code, parameters = [], { parsingContext } = {}) {
   const text = `(function (${parameters.join(", ")}) {\n${code}\n})`;
@@ -85,7 +87,7 @@ function compileFunction(code, parameters = [], { parsingContext } = {}) {
 
 module.exports = {
   Script, createContext, isContext, runInContext, compileFunction, constants,
-  createScript: (code, options) => new Script(code, options),
-  runInNewContext: (code, object, options) => new Script(code, options).runInNewContext(object, options),
-  runInThisContext: (code, options) => new Script(code, options).runInThisContext(options),
+  createScript: (code) => new Script(code),
+  runInNewContext: (code, object) => new Script(code).runInNewContext(object),
+  runInThisContext: (code) => new Script(code).runInThisContext(),
 };

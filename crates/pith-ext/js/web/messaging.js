@@ -115,8 +115,9 @@ const open = new Map(); // name -> channels
 class BroadcastChannel extends EventTarget {
   #name;
   #isClosed = false;
-  constructor(name) {
-    if (arguments.length === 0) throw Object.assign(new TypeError('The "name" argument must be specified'), { code: "ERR_MISSING_ARGS" });
+  constructor(...names) {
+    const [name] = names;
+    if (names.length === 0) throw Object.assign(new TypeError('The "name" argument must be specified'), { code: "ERR_MISSING_ARGS" });
     super();
     this.#name = String(name);
     this.onmessage = null;
