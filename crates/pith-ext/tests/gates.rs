@@ -56,7 +56,7 @@ async fn a_gate_that_needs_something_missing_refuses_even_if_it_catches_the_erro
     for body in [
         "try { new (require('node:worker_threads').Worker)('x'); } catch {}",
         "await 0; try { require('node:dgram').createSocket('udp4'); } catch {}",
-        "try { new WebSocket('ws://localhost'); } catch {}",
+        "try { new EventSource('http://localhost'); } catch {}",
         "try { require('@earendil-works/pi-coding-agent').resizeImage(); } catch {}",
         "try { require('node:child_process').fork('x.js'); } catch {}",
     ] {
@@ -68,7 +68,7 @@ async fn a_gate_that_needs_something_missing_refuses_even_if_it_catches_the_erro
     // Earlier failures do not count.
     let harness = Harness::start();
     let reason =
-        gated(&harness, "if (!globalThis.tried) { globalThis.tried = 1; try { new WebSocket('x'); } catch {} }");
+        gated(&harness, "if (!globalThis.tried) { globalThis.tried = 1; try { new EventSource('x'); } catch {} }");
     assert!(reason.await.is_some());
     assert_eq!(verdict(&harness).await, None);
 }

@@ -94,6 +94,18 @@ exports.unavailable = (what, why = "is not available in pith") => {
   return Object.assign(new Error(`${what} ${why}`), { code: "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM" });
 };
 
+// What becomes of an export: `refuses` or `headless stub`; everything else works. docs/sdk.md is made of it.
+exports.KIND = Symbol.for("pith.export");
+
+// A name that can be imported, called, constructed and extended; only using it fails.
+exports.refusal = (what, why, name = what.slice(what.lastIndexOf(".") + 1)) => {
+  const refuse = function () {
+    throw exports.unavailable(what, why);
+  };
+  Object.defineProperty(refuse, "name", { value: name });
+  return Object.defineProperty(refuse, exports.KIND, { value: "refuses" });
+};
+
 // Stops the clock while an extension waits for dialogs, processes or the network.
 exports.pauseBudget = (ext) => {
   if (!ext) return () => {};

@@ -6,8 +6,7 @@ const owners = require("internal/owners");
 const shapes = {
   tls: ["connect", "createServer", "createSecureContext", "TLSSocket"],
   dgram: ["createSocket"],
-  worker_threads: ["Worker", "parentPort", "workerData", "isMainThread", "threadId", "resourceLimits", "SHARE_ENV", "MessageChannel", "MessagePort", "BroadcastChannel", "markAsUntransferable", "moveMessagePortToContext", "receiveMessageOnPort", "getEnvironmentData", "setEnvironmentData"],
-  vm: ["runInNewContext", "runInContext", "runInThisContext", "createContext", "Script", "SourceTextModule"],
+  worker_threads: ["Worker", "parentPort", "workerData", "isMainThread", "threadId", "resourceLimits", "SHARE_ENV", "markAsUntransferable", "moveMessagePortToContext", "getEnvironmentData", "setEnvironmentData"],
   v8: ["getHeapStatistics", "serialize", "deserialize", "setFlagsFromString"],
   cluster: ["fork", "isMaster", "isPrimary"],
   inspector: ["Session", "open", "url"],
@@ -28,9 +27,13 @@ exports.make = (name) => {
   for (const member of shapes[name] ?? []) {
     // What is null in Node, such as the port of the main thread, is null here.
     const known = Object.hasOwn(values, name) && Object.hasOwn(values[name], member);
-    made[member] = known ? values[name][member] : function () {
-      throw owners.unavailable(`${name}.${member}`);
-    };
+    made[member] = known ? values[name][member] : owners.refusal(`${name}.${member}`);
+  }
+  // Messages of one thread to itself need no other.
+  if (name === "worker_threads") {
+    for (const member of ["MessageChannel", "MessagePort", "BroadcastChannel", "receiveMessageOnPort"]) {
+      Object.defineProperty(made, member, { get: () => require("internal/messaging")[member], enumerable: true, configurable: true });
+    }
   }
   return made;
 };

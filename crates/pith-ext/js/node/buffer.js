@@ -68,6 +68,12 @@ function stringOf(bytes, encoding) {
   }
 }
 
+function swapped(buffer, size) {
+  if (buffer.length % size) throw Object.assign(new RangeError(`Buffer size must be a multiple of ${size * 8}-bits`), { code: "ERR_INVALID_BUFFER_SIZE" });
+  for (let at = 0; at < buffer.length; at += size) Uint8Array.prototype.reverse.call(buffer.subarray(at, at + size));
+  return buffer;
+}
+
 const wrap = (bytes) => Object.setPrototypeOf(bytes, Buffer.prototype);
 
 class Buffer extends Uint8Array {
@@ -92,6 +98,10 @@ class Buffer extends Uint8Array {
   }
   static allocUnsafeSlow(size) {
     return wrap(new Uint8Array(size));
+  }
+  static copyBytesFrom(view, offset = 0, length) {
+    const part = view.subarray(offset, length === undefined ? undefined : offset + length);
+    return wrap(new Uint8Array(part.buffer.slice(part.byteOffset, part.byteOffset + part.byteLength)));
   }
   static isBuffer(value) {
     return value instanceof Buffer;
@@ -194,26 +204,13 @@ class Buffer extends Uint8Array {
     return this.indexOf(value, offset, encoding) >= 0;
   }
   swap16() {
-    for (let at = 0; at + 1 < this.length; at += 2) [this[at], this[at + 1]] = [this[at + 1], this[at]];
-    return this;
+    return swapped(this, 2);
   }
-  readUIntBE(offset, size) {
-    let value = 0;
-    for (let at = 0; at < size; at++) value = value * 256 + this[offset + at];
-    return value;
+  swap32() {
+    return swapped(this, 4);
   }
-  readUIntLE(offset, size) {
-    let value = 0;
-    for (let at = size - 1; at >= 0; at--) value = value * 256 + this[offset + at];
-    return value;
-  }
-  writeUIntBE(value, offset, size) {
-    for (let at = size - 1; at >= 0; at--, value = Math.floor(value / 256)) this[offset + at] = value & 255;
-    return offset + size;
-  }
-  writeUIntLE(value, offset, size) {
-    for (let at = 0; at < size; at++, value = Math.floor(value / 256)) this[offset + at] = value & 255;
-    return offset + size;
+  swap64() {
+    return swapped(this, 8);
   }
   latin1Slice(start, end) {
     return this.toString("latin1", start, end);
@@ -229,6 +226,51 @@ Buffer.poolSize = 8192;
 // Arrays made by inherited methods are plain views.
 Object.defineProperty(Buffer, Symbol.species, { get: () => Uint8Array });
 
+const outOfRange = (name, range, value) => Object.assign(new RangeError(`The value of "${name}" is out of range. It must be ${range}. Received ${value}`), { code: "ERR_OUT_OF_RANGE" });
+const checkNumber = (name, value) => {
+  if (typeof value !== "number") throw Object.assign(new TypeError(`The "${name}" argument must be of type number. Received ${value === undefined ? value : `type ${typeof value}`}`), { code: "ERR_INVALID_ARG_TYPE" });
+  if (!Number.isInteger(value)) throw outOfRange(name, "an integer", value);
+};
+const checkPlace = (buffer, offset, size) => {
+  checkNumber("offset", offset);
+  if (buffer.length < size) throw Object.assign(new RangeError("Attempt to access memory outside buffer bounds"), { code: "ERR_BUFFER_OUT_OF_BOUNDS" });
+  if (offset < 0 || offset > buffer.length - size) throw outOfRange("offset", `>= 0 and <= ${buffer.length - size}`, offset);
+};
+const checkValue = (value, size, isUnsigned) => {
+  const [least, beyond] = isUnsigned ? [0, 2 ** (8 * size)] : [-(2 ** (8 * size - 1)), 2 ** (8 * size - 1)];
+  if (value < least || value >= beyond) throw outOfRange("value", `>= ${least} and <= ${beyond - 1}`, value);
+};
+
+// Integers of one to six bytes.
+const checkWidth = (buffer, offset, size) => {
+  checkNumber("byteLength", size);
+  if (size < 1 || size > 6) throw outOfRange("byteLength", ">= 1 and <= 6", size);
+  checkPlace(buffer, offset, size);
+};
+for (const isUnsigned of [true, false]) {
+  for (const order of ["LE", "BE"]) {
+    const place = (offset, size, at) => offset + (order === "BE" ? at : size - 1 - at);
+    const read = function (offset, size) {
+      checkWidth(this, offset, size);
+      let value = 0;
+      for (let at = 0; at < size; at++) value = value * 256 + this[place(offset, size, at)];
+      return isUnsigned || value < 2 ** (8 * size - 1) ? value : value - 2 ** (8 * size);
+    };
+    const write = function (value, offset, size) {
+      value = +value;
+      checkWidth(this, offset, size);
+      checkValue(value, size, isUnsigned);
+      let rest = Math.trunc(value) + (value < 0 ? 2 ** (8 * size) : 0);
+      for (let at = size - 1; at >= 0; at--, rest = Math.floor(rest / 256)) this[place(offset, size, at)] = rest % 256;
+      return offset + size;
+    };
+    for (const name of isUnsigned ? ["UInt", "Uint"] : ["Int"]) {
+      Object.defineProperty(Buffer.prototype, `read${name}${order}`, { value: read, configurable: true, writable: true });
+      Object.defineProperty(Buffer.prototype, `write${name}${order}`, { value: write, configurable: true, writable: true });
+    }
+  }
+}
+
 // readInt32LE and similar methods follow one pattern.
 for (const [suffix, method, size] of [
   ["Int8", "Int8", 1], ["UInt8", "Uint8", 1], ["Int16", "Int16", 2], ["UInt16", "Uint16", 2], ["Int32", "Int32", 4], ["UInt32", "Uint32", 4],
@@ -236,9 +278,12 @@ for (const [suffix, method, size] of [
 ]) {
   for (const order of size === 1 ? [""] : ["LE", "BE"]) {
     const read = function (offset = 0) {
+      checkPlace(this, offset, size);
       return new DataView(this.buffer, this.byteOffset, this.byteLength)[`get${method}`](offset, order === "LE");
     };
     const write = function (value, offset = 0) {
+      if (suffix.includes("Int") && size <= 4) checkValue(+value, size, suffix[0] === "U");
+      checkPlace(this, offset, size);
       new DataView(this.buffer, this.byteOffset, this.byteLength)[`set${method}`](offset, value, order === "LE");
       return offset + size;
     };
@@ -273,6 +318,9 @@ class Blob {
   async text() {
     return this.#bytes.toString("utf8");
   }
+  textStream() {
+    return this.stream().pipeThrough(new TextDecoderStream());
+  }
   slice(start, end, type) {
     return new Blob([this.#bytes.subarray(start, end)], { type });
   }
@@ -296,4 +344,4 @@ const btoa = (data) => {
   return bytesOf(string, "latin1").toBase64();
 };
 
-module.exports = { Buffer, SlowBuffer: Buffer, Blob, File, atob, btoa, kMaxLength: 0x7fffffff, constants: { MAX_LENGTH: 0x7fffffff, MAX_STRING_LENGTH: 0x1fffffe8 }, isUtf8: (bytes) => text.isUtf8(new Uint8Array(bytes).toBase64()), transcode: (bytes, from, to) => Buffer.from(Buffer.from(bytes).toString(from), to) };
+module.exports = { Buffer, SlowBuffer: Buffer, Blob, File, atob, btoa, kMaxLength: 0x7fffffff, constants: { MAX_LENGTH: 0x7fffffff, MAX_STRING_LENGTH: 0x1fffffe8 }, isAscii: (bytes) => new Uint8Array(bytes).every((byte) => byte < 128), isUtf8: (bytes) => text.isUtf8(new Uint8Array(bytes).toBase64()), transcode: (bytes, from, to) => Buffer.from(Buffer.from(bytes).toString(from), to) };

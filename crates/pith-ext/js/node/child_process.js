@@ -72,7 +72,7 @@ class ChildProcess extends EventEmitter {
       if (--waiting === 0 && outcome) queueMicrotask(() => this.emit("close", outcome.code, outcome.signal));
     };
     const reader = (name) => {
-      const stream = new Readable({ read: () => {} });
+      const stream = held(new Readable({ read: () => {} }));
       waiting++;
       const { op, promise } = ops.begin((id) => (streams[name] = id), (bytes) => stream.push(bytes));
       promise.finally(() => stream.push(null));
@@ -98,7 +98,7 @@ class ChildProcess extends EventEmitter {
       if (!REPORTED.includes(error.code)) throw Object.assign(error, { message: `spawn ${error.code}`, syscall: "spawn" });
       outcome = { code: error.errno, signal: null };
       // Callers write to a program before they hear that there is none.
-      if (request.stdio[0] === "pipe") this.stdin = new Writable({ write: (_chunk, _encoding, done) => done() });
+      if (request.stdio[0] === "pipe") this.stdin = held(new Writable({ write: (_chunk, _encoding, done) => done() }));
       queueMicrotask(() => {
         this.stdin?.destroy();
         this.emit("error", owners.tag(error, owners.now()));
@@ -143,8 +143,11 @@ class ChildProcess extends EventEmitter {
   }
 }
 
+// In Node these are sockets; pith waits for none of them when it ends.
+const held = (stream) => Object.assign(stream, { ref: () => stream, unref: () => stream });
+
 const stdinOf = (op) =>
-  new Writable({
+  held(new Writable({
     write: (chunk, encoding, done) => {
       const isOpen = native.write(op, new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength).toBase64());
       done(isOpen ? null : Object.assign(new Error("write EPIPE"), { code: "EPIPE", syscall: "write" }));
@@ -158,7 +161,7 @@ const stdinOf = (op) =>
       // A pipe that is closed at the other end is not worth an uncaught error.
       done(error?.code === "EPIPE" ? null : error);
     },
-  });
+  }));
 
 const spawn = (...args) => new ChildProcess(normalize(...args));
 
@@ -264,8 +267,6 @@ function execSync(command, options = {}) {
   return outputOf(command, spawnSync(command, [], { shell: true, ...options }), options);
 }
 
-const fork = () => {
-  throw require("internal/owners").unavailable("child_process.fork", "is not available in pith: there is no Node to start");
-};
+const fork = owners.refusal("child_process.fork", "is not available in pith: there is no Node to start");
 
 module.exports = { ChildProcess, spawn, exec, execFile, spawnSync, execFileSync, execSync, fork };

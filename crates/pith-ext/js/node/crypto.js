@@ -3,6 +3,7 @@
 const native = host.ops("crypto");
 const { Buffer } = require("buffer");
 const { Transform } = require("stream");
+const { refusal } = require("internal/owners");
 
 const bytesOf = (data, encoding) => {
   if (typeof data === "string") return Buffer.from(data, encoding);
@@ -91,23 +92,21 @@ function randomInt(min, max, callback) {
 const pbkdf2Sync = (password, salt, iterations, length, digest = "sha1") =>
   encoded(native.pbkdf2(algorithmOf(digest), bytesOf(password).toBase64(), bytesOf(salt).toBase64(), iterations, length));
 
-function pbkdf2(...args) {
+// The form with a callback. What the arguments are is said at once.
+const calledBack = (compute) => (...args) => {
   const callback = args.pop();
-  queueMicrotask(() => {
-    let key;
-    try {
-      key = pbkdf2Sync(...args);
-    } catch (error) {
-      return callback(error);
-    }
-    callback(null, key);
-  });
-}
+  if (typeof callback !== "function") throw Object.assign(new TypeError('The "callback" argument must be of type function'), { code: "ERR_INVALID_ARG_TYPE" });
+  const result = compute(...args);
+  queueMicrotask(() => callback(null, result));
+};
+const pbkdf2 = calledBack((...args) => pbkdf2Sync(...args));
 
 const hkdfSync = (digest, key, salt, info, length) => {
+  const size = createHash(digest).digest().length;
+  if (!(length >= 0 && length <= 255 * size)) throw Object.assign(new RangeError("Invalid key length"), { code: "ERR_CRYPTO_INVALID_KEYLEN" });
   const secret = createHmac(digest, bytesOf(salt)).update(bytesOf(key)).digest();
   const parts = [];
-  for (let block = Buffer.alloc(0), number = 1; Buffer.concat(parts).length < length; number++) {
+  for (let block = Buffer.alloc(0), number = 1; parts.length * size < length; number++) {
     block = createHmac(digest, secret).update(Buffer.concat([block, bytesOf(info), Buffer.from([number])])).digest();
     parts.push(block);
   }
@@ -168,15 +167,43 @@ class Cipher {
   }
 }
 
-const missing = (name) => () => {
-  throw require("internal/owners").unavailable(`crypto.${name}`);
-};
+const { illegal } = require("internal/abort");
+const own = Symbol("webcrypto");
 
-const subtle = {
+class CryptoKey {
+  constructor(key, type, algorithm, extractable, usages, raw) {
+    if (key !== own) throw illegal();
+    Object.assign(this, { type, algorithm, extractable, usages });
+    Object.defineProperty(this, "raw", { value: raw });
+  }
+}
+
+class SubtleCrypto {
+  constructor(key) {
+    if (key !== own) throw illegal();
+  }
+}
+
+class Crypto {
+  constructor(key) {
+    if (key !== own) throw illegal();
+  }
+  get subtle() {
+    return subtle;
+  }
+  getRandomValues(array) {
+    return randomFillSync(array);
+  }
+  randomUUID() {
+    return host.uuid();
+  }
+}
+
+const work = {
   digest: async (algorithm, data) => new Uint8Array(createHash(algorithm?.name ?? algorithm).update(bytesOf(data)).digest()).buffer,
-  importKey: async (format, data, algorithm) => {
+  importKey: async (format, data, algorithm, extractable = true, usages = []) => {
     if (format !== "raw") throw new DOMException(`Key format ${format} is not available in pith`, "NotSupportedError");
-    return { type: "secret", algorithm: typeof algorithm === "string" ? { name: algorithm } : algorithm, raw: Buffer.from(bytesOf(data)) };
+    return new CryptoKey(own, "secret", typeof algorithm === "string" ? { name: algorithm } : algorithm, extractable, [...usages], Buffer.from(bytesOf(data)));
   },
   sign: async (algorithm, key, data) => new Uint8Array(createHmac(key.algorithm.hash?.name ?? key.algorithm.hash ?? "sha256", key.raw).update(bytesOf(data)).digest()).buffer,
   verify: async (algorithm, key, signature, data) => {
@@ -186,12 +213,23 @@ const subtle = {
   deriveBits: async ({ salt, iterations, hash: digest }, key, bits) => new Uint8Array(pbkdf2Sync(key.raw, bytesOf(salt), iterations, bits / 8, digest?.name ?? digest)).buffer,
 };
 
-const webcrypto = { getRandomValues: (array) => randomFillSync(array), randomUUID: () => host.uuid(), subtle };
+for (const name of Object.keys(work)) Object.defineProperty(SubtleCrypto.prototype, name, { value: work[name], configurable: true, writable: true });
+const subtle = new SubtleCrypto(own);
+const webcrypto = new Crypto(own);
 
 class KeyObject {
   constructor(bytes) {
     this.type = "secret";
     this.bytes = bytes;
+  }
+  static from(key) {
+    return new KeyObject(key.raw);
+  }
+  equals(other) {
+    return other instanceof KeyObject && this.bytes.equals(other.bytes);
+  }
+  toCryptoKey(algorithm, extractable, usages) {
+    return new CryptoKey(own, "secret", typeof algorithm === "string" ? { name: algorithm } : algorithm, extractable, [...usages], this.bytes);
   }
   get symmetricKeySize() {
     return this.bytes.length;
@@ -202,16 +240,17 @@ class KeyObject {
 }
 
 module.exports = {
-  createHash, createHmac, hash, randomBytes, randomFillSync, randomInt, pbkdf2, pbkdf2Sync, hkdfSync, timingSafeEqual, webcrypto, subtle, KeyObject,
+  createHash, createHmac, hash, randomBytes, randomFillSync, randomInt, pbkdf2, pbkdf2Sync, hkdf: calledBack(hkdfSync), hkdfSync, timingSafeEqual, webcrypto, subtle, KeyObject,
   randomUUID: () => host.uuid(),
   pseudoRandomBytes: randomBytes,
   randomFill: (buffer, callback) => queueMicrotask(() => callback(null, randomFillSync(buffer))),
-  getRandomValues: webcrypto.getRandomValues,
+  Crypto, CryptoKey, SubtleCrypto,
+  getRandomValues: randomFillSync,
   createSecretKey: (key, encoding) => new KeyObject(bytesOf(key, encoding)),
   createCipheriv: (name, key, iv) => new Cipher(name, key, iv, false),
   createDecipheriv: (name, key, iv) => new Cipher(name, key, iv, true),
   getHashes: () => ["md5", "sha1", "sha256", "sha384", "sha512"],
   getCiphers: () => [...CIPHERS],
   constants: {},
-  ...Object.fromEntries(["createSign", "createVerify", "sign", "verify", "generateKeyPair", "generateKeyPairSync", "createPrivateKey", "createPublicKey", "publicEncrypt", "privateDecrypt", "scrypt", "scryptSync", "createECDH", "createDiffieHellman", "diffieHellman"].map((name) => [name, missing(name)])),
+  ...Object.fromEntries(["createSign", "createVerify", "sign", "verify", "generateKeyPair", "generateKeyPairSync", "createPrivateKey", "createPublicKey", "publicEncrypt", "privateDecrypt", "scrypt", "scryptSync", "createECDH", "createDiffieHellman", "diffieHellman"].map((name) => [name, refusal(`crypto.${name}`)])),
 };

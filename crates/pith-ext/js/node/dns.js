@@ -48,16 +48,12 @@ const withCallback =
     call(...args).then((result) => callback(null, ...spread(result)), callback);
   };
 
-const missing = ["reverse", "resolveMx", "resolveTxt", "resolveSrv", "resolveNs", "resolveCname", "resolveSoa", "resolvePtr", "resolveAny", "resolveCaa", "lookupService"];
-const refusals = (prefix) =>
-  Object.fromEntries(
-    missing.map((name) => [
-      name,
-      () => {
-        throw owners.unavailable(`${prefix}.${name}`);
-      },
-    ]),
-  );
+const missing = ["reverse", "resolveMx", "resolveTxt", "resolveSrv", "resolveNs", "resolveCname", "resolveSoa", "resolvePtr", "resolveAny", "resolveCaa", "lookupService", "resolveNaptr", "resolveTlsa"];
+const refusals = (prefix) => Object.fromEntries(missing.map((name) => [name, owners.refusal(`${prefix}.${name}`)]));
+
+const codes = { NOTFOUND: "ENOTFOUND", EOF: "EOF" };
+for (const name of ["NODATA", "FORMERR", "SERVFAIL", "NOTIMP", "REFUSED", "BADQUERY", "BADNAME", "BADFAMILY", "BADRESP", "CONNREFUSED", "TIMEOUT", "FILE", "NOMEM", "DESTRUCTION", "BADSTR", "BADFLAGS", "NONAME", "BADHINTS", "NOTINITIALIZED", "LOADIPHLPAPI", "ADDRGETNETWORKPARAMS", "CANCELLED"]) codes[name] = `E${name}`;
+const order = { setDefaultResultOrder: () => {}, getDefaultResultOrder: () => "verbatim" };
 
 const one = (result) => [result];
 module.exports = {
@@ -68,8 +64,10 @@ module.exports = {
   resolve6: withCallback(promises.resolve6, one),
   getServers: () => [],
   setServers: () => {},
-  setDefaultResultOrder: () => {},
-  getDefaultResultOrder: () => "verbatim",
-  NOTFOUND: "ENOTFOUND",
-  promises: { ...refusals("dns.promises"), ...promises },
+  ...order,
+  ...codes,
+  ADDRCONFIG: 32,
+  ALL: 16,
+  V4MAPPED: 8,
+  promises: { ...refusals("dns.promises"), ...order, ...codes, ...promises },
 };

@@ -146,14 +146,46 @@ async function* on(emitter, name, { signal } = {}) {
   }
 }
 
+class EventEmitterAsyncResource extends EventEmitter {
+  constructor(options) {
+    super();
+    this.asyncResource = new (require("async_hooks").AsyncResource)(options?.name ?? "EventEmitterAsyncResource");
+    Callable.call(this, options);
+  }
+  get asyncId() {
+    return this.asyncResource.asyncId();
+  }
+  get triggerAsyncId() {
+    return this.asyncResource.triggerAsyncId();
+  }
+  emit(...args) {
+    return this.asyncResource.runInAsyncScope(super.emit, this, ...args);
+  }
+  emitDestroy() {
+    this.asyncResource.emitDestroy();
+  }
+}
+
 module.exports = Callable;
 Object.assign(Callable, {
   EventEmitter: Callable,
+  EventEmitterAsyncResource,
   once,
   on,
   listenerCount: (emitter, name) => emitter.listenerCount(name),
   getEventListeners: (emitter, name) => emitter.listeners?.(name) ?? [],
-  setMaxListeners: () => {},
+  getMaxListeners: (emitter) => emitter.getMaxListeners?.() ?? Callable.defaultMaxListeners,
+  setMaxListeners: (count = Callable.defaultMaxListeners, ...emitters) => {
+    if (emitters.length === 0) Callable.defaultMaxListeners = EventEmitter.defaultMaxListeners = count;
+    for (const emitter of emitters) emitter.setMaxListeners?.(count);
+  },
+  addAbortListener: (signal, listener) => {
+    const call = (event) => listener(event);
+    if (signal.aborted) queueMicrotask(() => call(new Event("abort")));
+    else signal.addEventListener("abort", call, { once: true });
+    return { [Symbol.dispose]: () => signal.removeEventListener("abort", call) };
+  },
+  captureRejections: false,
   errorMonitor: Symbol("events.errorMonitor"),
   captureRejectionSymbol: Symbol.for("nodejs.rejection"),
   EventTarget: globalThis.EventTarget,

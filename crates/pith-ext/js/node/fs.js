@@ -5,7 +5,13 @@ const ops = require("internal/ops");
 const owners = require("internal/owners");
 const { Buffer } = require("buffer");
 
-const constants = { F_OK: 0, R_OK: 4, W_OK: 2, X_OK: 1, COPYFILE_EXCL: 1, COPYFILE_FICLONE: 2, O_RDONLY: 0, O_WRONLY: 1, O_RDWR: 2, O_CREAT: 64, O_EXCL: 128, O_TRUNC: 512, O_APPEND: 1024, O_SYNC: 1052672, S_IFMT: 61440, S_IFREG: 32768, S_IFDIR: 16384, S_IFLNK: 40960 };
+const constants = {
+  F_OK: 0, R_OK: 4, W_OK: 2, X_OK: 1, COPYFILE_EXCL: 1, COPYFILE_FICLONE: 2, COPYFILE_FICLONE_FORCE: 4, UV_FS_COPYFILE_EXCL: 1, UV_FS_COPYFILE_FICLONE: 2, UV_FS_COPYFILE_FICLONE_FORCE: 4,
+  O_RDONLY: 0, O_WRONLY: 1, O_RDWR: 2, O_CREAT: 64, O_EXCL: 128, O_NOCTTY: 256, O_TRUNC: 512, O_APPEND: 1024, O_NONBLOCK: 2048, O_DSYNC: 4096, O_DIRECT: 16384, O_DIRECTORY: 65536, O_NOFOLLOW: 131072, O_NOATIME: 262144, O_SYNC: 1052672,
+  S_IFMT: 61440, S_IFREG: 32768, S_IFDIR: 16384, S_IFCHR: 8192, S_IFBLK: 24576, S_IFIFO: 4096, S_IFLNK: 40960, S_IFSOCK: 49152,
+  S_IRWXU: 448, S_IRUSR: 256, S_IWUSR: 128, S_IXUSR: 64, S_IRWXG: 56, S_IRGRP: 32, S_IWGRP: 16, S_IXGRP: 8, S_IRWXO: 7, S_IROTH: 4, S_IWOTH: 2, S_IXOTH: 1,
+  UV_FS_SYMLINK_DIR: 1, UV_FS_SYMLINK_JUNCTION: 2, UV_DIRENT_UNKNOWN: 0, UV_DIRENT_FILE: 1, UV_DIRENT_DIR: 2, UV_DIRENT_LINK: 3, UV_DIRENT_FIFO: 4, UV_DIRENT_SOCKET: 5, UV_DIRENT_CHAR: 6, UV_DIRENT_BLOCK: 7,
+};
 
 const pathOf = (path) => {
   if (typeof path === "string") {
@@ -58,6 +64,8 @@ class Stats {
     return this.kind === "char";
   }
 }
+
+class StatFs {}
 
 class Dirent {
   constructor(name, parentPath, kind) {
@@ -133,6 +141,10 @@ const calls = {
   chmod: (path, mode) => [{ path: pathOf(path), mode: modeOf(mode) }],
   fchmod: (fd, mode) => [{ fd, mode: modeOf(mode) }],
   chown: (path, uid, gid) => [{ path: pathOf(path), uid, gid }],
+  lchown: (path, uid, gid) => [{ path: pathOf(path), uid, gid }],
+  fchown: (fd, uid, gid) => [{ fd, uid, gid }],
+  lutimes: (path, atime, mtime) => [{ path: pathOf(path), atime: seconds(atime), mtime: seconds(mtime) }],
+  statfs: (path, options) => [{ path: pathOf(path) }, (raw) => Object.assign(new StatFs(), options?.bigint ? Object.fromEntries(Object.entries(raw).map(([key, value]) => [key, BigInt(value)])) : raw)],
   utimes: (path, atime, mtime) => [{ path: pathOf(path), atime: seconds(atime), mtime: seconds(mtime) }],
   futimes: (fd, atime, mtime) => [{ fd, atime: seconds(atime), mtime: seconds(mtime) }],
   truncate: (path, length = 0) => [{ path: pathOf(path), length }],
@@ -201,7 +213,7 @@ for (const name of Object.keys(calls)) {
     later(name, args).then((value) => callback(null, value, args[1]), callback);
   };
   fs[name] = callbackForm;
-  if (!/^f(stat|chmod|utimes|truncate|sync|datasync)$|^(read|write|open|close)$/.test(name)) promises[name] = (...args) => later(name, args);
+  if (!/^f(stat|chmod|chown|utimes|truncate|sync|datasync)$|^(read|write|open|close)$/.test(name)) promises[name] = (...args) => later(name, args);
 }
 
 fs.existsSync = (path) => {
@@ -219,8 +231,34 @@ fs.exists[promisify.custom] = async (path) => fs.existsSync(path);
 fs.read[promisify.custom] = async (fd, buffer, ...rest) => ({ bytesRead: await later("read", [fd, buffer, ...rest]), buffer });
 fs.write[promisify.custom] = async (fd, data, ...rest) => ({ bytesWritten: await later("write", [fd, data, ...rest]), buffer: data });
 
-fs.readvSync = (fd, buffers, position) => buffers.reduce((sum, buffer) => sum + fs.readSync(fd, buffer, 0, buffer.byteLength, position), 0);
-fs.writevSync = (fd, buffers, position) => buffers.reduce((sum, buffer) => sum + fs.writeSync(fd, buffer, 0, buffer.byteLength, position), 0);
+// Several buffers in turn; a short one ends it.
+for (const [name, one, counted] of [["readv", "read", "bytesRead"], ["writev", "write", "bytesWritten"]]) {
+  const each = function* (fd, buffers, position) {
+    let sum = 0;
+    for (const buffer of buffers) {
+      const count = yield [fd, buffer, 0, buffer.byteLength, typeof position === "number" ? position + sum : null];
+      sum += count;
+      if (count < buffer.byteLength) break;
+    }
+    return sum;
+  };
+  fs[`${name}Sync`] = (...args) => {
+    const steps = each(...args);
+    let step = steps.next();
+    while (!step.done) step = steps.next(sync(one, step.value));
+    return step.value;
+  };
+  const vector = async (...args) => {
+    const steps = each(...args);
+    let step = steps.next();
+    while (!step.done) step = steps.next(await later(one, step.value));
+    return step.value;
+  };
+  fs[name] = (fd, buffers, position, callback = position) => {
+    vector(fd, buffers, position).then((count) => callback(null, count, buffers), callback);
+  };
+  fs[name][promisify.custom] = async (fd, buffers, position) => ({ [counted]: await vector(fd, buffers, position), buffers });
+}
 
 // FileHandle of fs/promises.
 class FileHandle {
@@ -246,6 +284,18 @@ class FileHandle {
   }
   appendFile(data, options) {
     return later("writeFile", [this.fd, data, options]);
+  }
+  readv(buffers, position) {
+    return fs.readv[promisify.custom](this.fd, buffers, position);
+  }
+  writev(buffers, position) {
+    return fs.writev[promisify.custom](this.fd, buffers, position);
+  }
+  chown(uid, gid) {
+    return later("fchown", [this.fd, uid, gid]);
+  }
+  utimes(atime, mtime) {
+    return later("futimes", [this.fd, atime, mtime]);
   }
   stat() {
     return later("fstat", [this.fd]);
@@ -320,6 +370,18 @@ fs.globSync = (pattern, options = {}) => require("internal/glob").globSync(patte
 fs.glob = (pattern, options, callback = options) => queueMicrotask(() => callback(null, fs.globSync(pattern, typeof options === "function" ? {} : options)));
 promises.glob = async function* (pattern, options) {
   yield* fs.globSync(pattern, options);
+};
+
+fs.openAsBlob = async (path, options) => new Blob([await promises.readFile(path)], options);
+fs.mkdtempDisposableSync = (prefix) => {
+  const path = fs.mkdtempSync(prefix);
+  const remove = () => fs.rmSync(path, { recursive: true, force: true });
+  return { path, remove, [Symbol.dispose]: remove };
+};
+promises.mkdtempDisposable = async (prefix) => {
+  const path = await promises.mkdtemp(prefix);
+  const remove = () => promises.rm(path, { recursive: true, force: true });
+  return { path, remove, [Symbol.asyncDispose]: remove };
 };
 
 Object.defineProperty(fs, "promises", { value: promises, enumerable: true });

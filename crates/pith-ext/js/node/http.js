@@ -111,6 +111,15 @@ exports.make = (protocol) => {
     maxHeaderSize: 16384,
     validateHeaderName: () => {},
     validateHeaderValue: () => {},
+    get WebSocket() {
+      return globalThis.WebSocket;
+    },
+    get MessageEvent() {
+      return globalThis.MessageEvent;
+    },
+    get CloseEvent() {
+      return globalThis.CloseEvent;
+    },
     get IncomingMessage() {
       return servers().IncomingMessage;
     },

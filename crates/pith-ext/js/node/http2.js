@@ -264,11 +264,7 @@ const connect = (authority, options, listener) => {
   return new ClientHttp2Session(authority, options ?? {}, listener);
 };
 
-const refused = (name) => () => {
-  throw owners.unavailable(`http2.${name}`);
-};
-
 module.exports = { connect, sensitiveHeaders, ClientHttp2Session, ClientHttp2Stream, getDefaultSettings: () => ({ headerTableSize: 4096, enablePush: true, initialWindowSize: 65535, maxFrameSize: 16384, maxConcurrentStreams: 0xffffffff, maxHeaderListSize: 65535, enableConnectProtocol: false }) };
-for (const name of ["createServer", "createSecureServer", "getPackedSettings", "getUnpackedSettings", "performServerHandshake", "Http2ServerRequest", "Http2ServerResponse"]) module.exports[name] = refused(name);
+for (const name of ["createServer", "createSecureServer", "getPackedSettings", "getUnpackedSettings", "performServerHandshake", "Http2ServerRequest", "Http2ServerResponse"]) module.exports[name] = owners.refusal(`http2.${name}`);
 // A long list, created when it is first read.
 Object.defineProperty(module.exports, "constants", { get: () => require("internal/http2-constants").constants, enumerable: true });

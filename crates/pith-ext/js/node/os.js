@@ -29,9 +29,7 @@ module.exports = {
   },
   getPriority: () => 0,
   setPriority: () => {},
-  constants: {
-    signals: { SIGHUP: 1, SIGINT: 2, SIGQUIT: 3, SIGILL: 4, SIGTRAP: 5, SIGABRT: 6, SIGBUS: 7, SIGFPE: 8, SIGKILL: 9, SIGUSR1: 10, SIGSEGV: 11, SIGUSR2: 12, SIGPIPE: 13, SIGALRM: 14, SIGTERM: 15, SIGCHLD: 17, SIGCONT: 18, SIGSTOP: 19, SIGTSTP: 20, SIGTTIN: 21, SIGTTOU: 22, SIGWINCH: 28 },
-    errno: { ENOENT: 2, EACCES: 13, EEXIST: 17, EPERM: 1 },
-    priority: { PRIORITY_NORMAL: 0 },
+  get constants() {
+    return require("internal/os-constants");
   },
 };

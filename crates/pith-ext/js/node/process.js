@@ -34,6 +34,12 @@ class Output extends Writable {
     if (callback) queueMicrotask(callback);
     return true;
   }
+  ref() {
+    return this;
+  }
+  unref() {
+    return this;
+  }
   getColorDepth() {
     return 1;
   }
@@ -54,6 +60,11 @@ function checkedCode(code) {
   throw Object.assign(new TypeError('The "code" argument must be an integer'), { code: "ERR_INVALID_ARG_TYPE" });
 }
 
+function spent(ofThread, since) {
+  const [user = 0, system = 0] = os.processorTime(ofThread);
+  return { user: user - (since?.user ?? 0), system: system - (since?.system ?? 0) };
+}
+
 const outputs = {};
 const lazyStream = (name, make) => Object.defineProperty(process, name, { enumerable: true, configurable: true, get: () => (outputs[name] ??= make()) });
 lazyStream("stdout", () => new Output(1));
@@ -61,7 +72,7 @@ lazyStream("stderr", () => new Output(2));
 lazyStream("stdin", () => {
   const stdin = Object.assign(Readable.from([]), { fd: 0, isRaw: false });
   Object.defineProperty(stdin, "isTTY", { get: isTerminal, enumerable: true, configurable: true });
-  stdin.setRawMode = () => stdin;
+  for (const name of ["setRawMode", "ref", "unref"]) stdin[name] = () => stdin;
   return stdin;
 });
 
@@ -125,8 +136,19 @@ Object.assign(process, {
     },
     { rss: () => host.memory().rss },
   ),
-  cpuUsage: () => ({ user: Math.floor(host.now() * 1000), system: 0 }),
-  resourceUsage: () => ({ maxRSS: 0 }),
+  cpuUsage: (since) => spent(false, since),
+  threadCpuUsage: (since) => spent(true, since),
+  resourceUsage: () => ({ userCPUTime: spent(false).user, systemCPUTime: spent(false).system, maxRSS: Math.floor(host.memory().rss / 1024) }),
+  availableMemory: () => require("os").freemem(),
+  constrainedMemory: () => require("os").totalmem(),
+  getActiveResourcesInfo: () => [],
+  loadEnvFile: (path = ".env") => {
+    const found = require("util").parseEnv(require("fs").readFileSync(path, "utf8"));
+    for (const name of Object.keys(found)) if (!(name in env)) env[name] = found[name];
+  },
+  // pith does not wait for what is open when it ends.
+  ref: (held) => (held?.[Symbol.for("nodejs.ref")] ?? held?.ref)?.call(held),
+  unref: (held) => (held?.[Symbol.for("nodejs.unref")] ?? held?.unref)?.call(held),
   nextTick: (callback, ...args) => queueMicrotask(() => callback(...args)),
   emitWarning: (warning) => host.log(`(pith) Warning: ${warning?.message ?? warning}\n`),
   umask: () => 0o022,

@@ -95,21 +95,6 @@ class DatabaseSync {
     const row = this.prepare("SELECT file FROM pragma_database_list WHERE name = ?").get(String(name));
     return row?.file ? row.file : null;
   }
-  function() {
-    throw owners.unavailable("sqlite.DatabaseSync.function");
-  }
-  aggregate() {
-    throw owners.unavailable("sqlite.DatabaseSync.aggregate");
-  }
-  createSession() {
-    throw owners.unavailable("sqlite.DatabaseSync.createSession");
-  }
-  applyChangeset() {
-    throw owners.unavailable("sqlite.DatabaseSync.applyChangeset");
-  }
-  loadExtension() {
-    throw owners.unavailable("sqlite.DatabaseSync.loadExtension");
-  }
   enableLoadExtension(allow) {
     if (allow) throw owners.unavailable("sqlite.DatabaseSync.enableLoadExtension");
   }
@@ -220,11 +205,13 @@ function bindable(value, which) {
   throw coded(TypeError, "ERR_INVALID_ARG_TYPE", `Provided value cannot be bound to SQLite parameter ${which}.`);
 }
 
+for (const name of ["function", "aggregate", "createSession", "applyChangeset", "loadExtension"]) {
+  Object.defineProperty(DatabaseSync.prototype, name, { value: owners.refusal(`sqlite.DatabaseSync.${name}`), configurable: true, writable: true });
+}
+
 module.exports = {
   DatabaseSync,
   StatementSync,
   constants: { SQLITE_CHANGESET_OMIT: 0, SQLITE_CHANGESET_REPLACE: 1, SQLITE_CHANGESET_ABORT: 2, SQLITE_CHANGESET_DATA: 1, SQLITE_CHANGESET_NOTFOUND: 2, SQLITE_CHANGESET_CONFLICT: 3, SQLITE_CHANGESET_CONSTRAINT: 4, SQLITE_CHANGESET_FOREIGN_KEY: 5 },
-  backup: () => {
-    throw owners.unavailable("sqlite.backup");
-  },
+  backup: owners.refusal("sqlite.backup"),
 };

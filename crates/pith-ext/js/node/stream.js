@@ -2,6 +2,8 @@
 
 const EventEmitter = require("events");
 
+const marks = [65536, 16]; // of bytes and of objects, until somebody sets others
+
 class Stream extends EventEmitter {
   constructor(options = {}) {
     super(options);
@@ -47,9 +49,10 @@ const readableParts = {
     this._ended = false; // push(null) was called
     this.readable = true;
     this.readableEnded = false;
+    this.readableDidRead = false;
     this.readableFlowing = null;
     this.readableObjectMode = !!(options.objectMode || options.readableObjectMode);
-    this.readableHighWaterMark = options.highWaterMark ?? (this.readableObjectMode ? 16 : 65536);
+    this.readableHighWaterMark = options.highWaterMark ?? marks[+this.readableObjectMode];
     if (typeof options.read === "function") this._read = options.read;
     if (options.encoding) this.setEncoding(options.encoding);
   },
@@ -95,7 +98,10 @@ const readableParts = {
   },
   _flow() {
     if (this.destroyed) return;
-    while (this.readableFlowing && this._queue.length && !this.destroyed) this.emit("data", this._queue.shift());
+    while (this.readableFlowing && this._queue.length && !this.destroyed) {
+      this.readableDidRead = true;
+      this.emit("data", this._queue.shift());
+    }
     if (this._queue.length && this.listenerCount("readable")) this.emit("readable");
     if (this._ended && this._queue.length === 0) return this._finish();
     const wanted = this.readableFlowing || this.listenerCount("readable") || this._pulled;
@@ -121,6 +127,7 @@ const readableParts = {
       this._schedule();
       return null;
     }
+    this.readableDidRead = true;
     let chunk;
     if (this.readableObjectMode) chunk = this._queue.shift();
     else {
@@ -197,7 +204,7 @@ const readableParts = {
     try {
       for (;;) {
         if (failure) throw failure.error;
-        if (this._queue.length) yield this.readableObjectMode ? this._queue.shift() : this.read();
+        if (this._queue.length) yield this.read();
         else if (over || this.readableEnded || (this.destroyed && !failure)) return;
         else {
           this._schedule();
@@ -215,30 +222,6 @@ const readableParts = {
   iterator() {
     return this[Symbol.asyncIterator]();
   },
-  async toArray() {
-    const items = [];
-    for await (const item of this) items.push(item);
-    return items;
-  },
-  map(fn) {
-    const source = this;
-    return Readable.from(
-      (async function* () {
-        for await (const item of source) yield await fn(item);
-      })(),
-    );
-  },
-  filter(fn) {
-    const source = this;
-    return Readable.from(
-      (async function* () {
-        for await (const item of source) if (await fn(item)) yield item;
-      })(),
-    );
-  },
-  async forEach(fn) {
-    for await (const item of this) await fn(item);
-  },
 };
 
 const writableParts = {
@@ -251,7 +234,7 @@ const writableParts = {
     this.writableFinished = false;
     this.writableNeedDrain = false;
     this.writableObjectMode = !!(options.objectMode || options.writableObjectMode);
-    this.writableHighWaterMark = options.highWaterMark ?? (this.writableObjectMode ? 16 : 65536);
+    this.writableHighWaterMark = options.highWaterMark ?? marks[+this.writableObjectMode];
     this._decodes = options.decodeStrings !== false && !this.writableObjectMode;
     for (const name of ["write", "writev", "final"]) if (typeof options[name] === "function") this[`_${name}`] = options[name];
   },
@@ -338,6 +321,14 @@ const writableParts = {
   },
 };
 
+// The helpers of iterators are loaded with their first use.
+const operators = () => require("internal/stream-operators");
+for (const name of ["map", "filter", "flatMap", "take", "drop", "compose", "forEach", "toArray", "some", "every", "find", "reduce"]) {
+  readableParts[name] = function (...args) {
+    return operators().methods[name].apply(this, args);
+  };
+}
+
 const mix = (target, parts) => {
   for (const key of Reflect.ownKeys(parts)) {
     Object.defineProperty(target.prototype, key, { ...Object.getOwnPropertyDescriptor(parts, key), enumerable: false });
@@ -388,6 +379,12 @@ class Writable extends Stream {
   _write(chunk, encoding, done) {
     done();
   }
+  static fromWeb(stream, options) {
+    return operators().writableFrom(stream, options);
+  }
+  static toWeb(stream) {
+    return operators().writableTo(stream);
+  }
 }
 mix(Writable, writableParts);
 
@@ -402,7 +399,13 @@ class Duplex extends Stream {
     done();
   }
   static from(value) {
-    return Readable.from(value);
+    return operators().duplexFrom(value);
+  }
+  static fromWeb(pair, options) {
+    return operators().duplexFromWeb(pair, options);
+  }
+  static toWeb(stream) {
+    return { readable: Readable.toWeb(stream), writable: Writable.toWeb(stream) };
   }
 }
 mix(Duplex, readableParts);
@@ -497,4 +500,5 @@ const promises = {
   finished: (stream, options = {}) => new Promise((resolve, reject) => finished(stream, options, (error) => (error ? reject(error) : resolve()))),
 };
 
-module.exports = Object.assign(Stream, { Stream, Readable, Writable, Duplex, Transform, PassThrough, pipeline, finished, promises, addAbortSignal: (signal, stream) => { signal.addEventListener("abort", () => stream.destroy(signal.reason)); return stream; }, isReadable: (stream) => !!stream?.readable, isErrored: (stream) => !!stream?.errored, getDefaultHighWaterMark: (objectMode) => (objectMode ? 16 : 65536) });
+module.exports = Object.assign(Stream, { Stream, Readable, Writable, Duplex, Transform, PassThrough, pipeline, finished, promises, addAbortSignal: (signal, stream) => { signal.addEventListener("abort", () => stream.destroy(signal.reason)); return stream; }, isReadable: (stream) => !!stream?.readable, isErrored: (stream) => !!stream?.errored, getDefaultHighWaterMark: (objectMode) => marks[+!!objectMode], setDefaultHighWaterMark: (objectMode, value) => { marks[+!!objectMode] = value; } });
+for (const name of ["compose", "duplexPair", "isDestroyed", "isDisturbed", "isWritable", "destroy"]) Stream[name] = (...args) => operators().static[name](...args);

@@ -20,6 +20,10 @@ class StringDecoder {
     }
     return bytes.toString(this.encoding);
   }
+  text(chunk, offset) {
+    this.end();
+    return this.write(chunk.subarray(offset));
+  }
   end(chunk) {
     let result = chunk === undefined ? "" : this.write(chunk);
     if (this.#decoder) result += this.#decoder.decode();

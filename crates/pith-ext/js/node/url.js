@@ -206,4 +206,9 @@ function format(url, options = {}) {
 
 const urlToHttpOptions = (url) => ({ protocol: url.protocol, hostname: url.hostname, port: url.port, path: url.pathname + url.search, href: url.href });
 
-module.exports = { URL, URLSearchParams, fileURLToPath, pathToFileURL, parse, format, resolve: (from, to) => new URL(to, from).href, urlToHttpOptions, domainToASCII: (domain) => domain, domainToUnicode: (domain) => domain };
+module.exports = {
+  get URLPattern() {
+    return require("internal/url-pattern").URLPattern;
+  },
+  URL, URLSearchParams, fileURLToPath, pathToFileURL, parse, format, resolve: (from, to) => new URL(to, from).href, urlToHttpOptions, domainToASCII: (domain) => domain, domainToUnicode: (domain) => domain,
+};

@@ -243,33 +243,12 @@ class TextDecoder {
   }
 }
 
-const is = (name) => (value) => Object.prototype.toString.call(value) === `[object ${name}]`;
-const types = {
-  isPromise: (value) => value instanceof Promise,
-  isRegExp: (value) => value instanceof RegExp,
-  isDate: (value) => value instanceof Date,
-  isMap: (value) => value instanceof Map,
-  isSet: (value) => value instanceof Set,
-  isNativeError: (value) => value instanceof Error,
-  isArrayBuffer: (value) => value instanceof ArrayBuffer,
-  isAnyArrayBuffer: (value) => value instanceof ArrayBuffer,
-  isArrayBufferView: ArrayBuffer.isView,
-  isUint8Array: (value) => value instanceof Uint8Array,
-  isTypedArray: (value) => ArrayBuffer.isView(value) && !(value instanceof DataView),
-  isAsyncFunction: is("AsyncFunction"),
-  isGeneratorFunction: is("GeneratorFunction"),
-  isGeneratorObject: is("Generator"),
-  isProxy: () => false,
-  isSymbolObject: is("Symbol"),
-  isBoxedPrimitive: (value) => value instanceof Number || value instanceof String || value instanceof Boolean,
-};
-
 const stripVTControlCharacters = (string) => String(string).replace(/[\u001b\u009b](?:\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[[\]()#;?]*(?:\d{1,4}(?:;\d{0,4})*)?[\dA-PR-TZcf-nq-uy=><~])/g, "");
 
 const styleCodes = { bold: [1, 22], dim: [2, 22], italic: [3, 23], underline: [4, 24], inverse: [7, 27], red: [31, 39], green: [32, 39], yellow: [33, 39], blue: [34, 39], magenta: [35, 39], cyan: [36, 39], white: [37, 39], gray: [90, 39], grey: [90, 39] };
 
-module.exports = {
-  inspect, format, promisify, callbackify, inherits, deprecate, types, TextEncoder, TextDecoder, stripVTControlCharacters,
+const module_ = {
+  inspect, format, promisify, callbackify, inherits, deprecate, TextEncoder, TextDecoder, stripVTControlCharacters,
   formatWithOptions: (_, ...args) => format(...args),
   isDeepStrictEqual: (a, b) => require("assert").isDeepEqual(a, b),
   debuglog: () => Object.assign(() => {}, { enabled: false }),
@@ -281,14 +260,15 @@ module.exports = {
   styleText: (style, string) => [style].flat().reduce((shown, name) => `\u001b[${styleCodes[name]?.[0] ?? 0}m${shown}\u001b[${styleCodes[name]?.[1] ?? 0}m`, string),
   parseArgs: (config) => require("internal/args").parseArgs(config),
   aborted: (signal) => new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener("abort", () => resolve(), { once: true }))),
-  getSystemErrorName: (code) => `E${code}`,
-  MIMEType: class MIMEType {
-    constructor(value) {
-      this.essence = String(value).split(";")[0].trim();
-      [this.type, this.subtype] = this.essence.split("/");
-    }
-    toString() {
-      return this.essence;
-    }
-  },
 };
+
+// What few extensions ask for is loaded with the first use.
+for (const [module, names] of [
+  ["internal/util-more", ["getSystemErrorName", "getSystemErrorMap", "getSystemErrorMessage", "parseEnv", "MIMEType", "MIMEParams"]],
+  ["util/types", ["types"]],
+]) {
+  for (const name of names) {
+    Object.defineProperty(module_, name, { configurable: true, enumerable: true, get: () => (name === "types" ? require(module) : require(module)[name]) });
+  }
+}
+module.exports = module_;

@@ -162,9 +162,7 @@ for (const [name, kind] of Object.entries(kinds)) {
 }
 
 for (const name of ["zstdCompress", "zstdDecompress", "zstdCompressSync", "zstdDecompressSync", "createZstdCompress", "createZstdDecompress"]) {
-  exports[name] = () => {
-    throw owners.unavailable(`zlib.${name}`);
-  };
+  exports[name] = owners.refusal(`zlib.${name}`);
 }
 
 exports.crc32 = (data, start = 0) => native.crc32(bytesOf(data).toBase64(), start);

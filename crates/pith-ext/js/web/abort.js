@@ -15,6 +15,9 @@ class Event {
     if (this.cancelable) this.defaultPrevented = true;
   }
   stopPropagation() {}
+  composedPath() {
+    return this.currentTarget ? [this.currentTarget] : [];
+  }
   stopImmediatePropagation() {
     this.isStopped = true;
   }
@@ -120,4 +123,6 @@ class AbortController {
   }
 }
 
-module.exports = { Event, CustomEvent, EventTarget, AbortSignal, AbortController, abortError };
+const illegal = () => Object.assign(new TypeError("Illegal constructor"), { code: "ERR_ILLEGAL_CONSTRUCTOR" });
+
+module.exports = { illegal, Event, CustomEvent, EventTarget, AbortSignal, AbortController, abortError };

@@ -2,7 +2,7 @@
 
 const owners = require("internal/owners");
 const { ReadableStream } = require("internal/streams");
-const { abortError, EventTarget } = require("internal/abort");
+const { abortError } = require("internal/abort");
 
 const token = (name) => {
   const text = String(name);
@@ -272,6 +272,7 @@ function transfer(payload, signal, resolve, reject) {
   const ext = owners.now();
   const waited = owners.pauseBudget(ext);
   let controller = null;
+  let isCancelled = false;
   const fail = (error) => {
     const reason = signal?.aborted ? (signal.reason ?? abortError()) : failure(error);
     owners.tag(reason, ext);
@@ -280,8 +281,13 @@ function transfer(payload, signal, resolve, reject) {
     else reject(reason);
   };
   const { op, promise } = ops.begin((op) => host.ask(op, "fetch", JSON.stringify(payload)), (piece) => {
+    if (isCancelled) return;
     if (controller) return controller.enqueue(piece);
-    const stream = new ReadableStream({ start: (given) => (controller = given), cancel: () => host.cancel(op) });
+    const cancel = () => {
+      isCancelled = true;
+      host.cancel(op);
+    };
+    const stream = new ReadableStream({ start: (given) => void (controller = given), cancel });
     waited();
     const hasBody = payload.method !== "HEAD" && piece.status !== 204 && piece.status !== 304;
     resolve(new Response(hasBody ? stream : null, { ...piece, redirected: piece.url !== payload.url }));
@@ -291,21 +297,9 @@ function transfer(payload, signal, resolve, reject) {
     ops.settle(op, false, "aborted");
   };
   signal?.addEventListener?.("abort", abort, { once: true });
-  promise.then(() => controller?.close(), fail).finally(() => signal?.removeEventListener?.("abort", abort));
+  promise.then(() => isCancelled || controller?.close(), fail).finally(() => signal?.removeEventListener?.("abort", abort));
 }
 
-class WebSocket extends EventTarget {
-  constructor() {
-    super();
-    throw require("internal/owners").unavailable("WebSocket");
-  }
-}
+const EventSource = owners.refusal("EventSource");
 
-class EventSource extends EventTarget {
-  constructor() {
-    super();
-    throw require("internal/owners").unavailable("EventSource");
-  }
-}
-
-module.exports = { fetch, Headers, Request, Response, FormData, WebSocket, EventSource, encode };
+module.exports = { fetch, Headers, Request, Response, FormData, EventSource, encode };

@@ -1,10 +1,8 @@
 // WebAssembly: the engine has none. The object is there so that an extension is told so in words when it uses it.
 
-const { unavailable } = require("internal/owners");
+const { refusal } = require("internal/owners");
 
-function refuse() {
-  throw unavailable("WebAssembly");
-}
+const refuse = refusal("WebAssembly");
 // What returns a promise rejects: callers that have another way look for that.
 const reject = async () => refuse();
 

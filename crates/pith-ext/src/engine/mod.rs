@@ -6,6 +6,7 @@
 
 mod bind;
 pub(crate) mod inbox;
+mod slice;
 mod state;
 mod timers;
 

@@ -12,6 +12,7 @@ use rquickjs::{Ctx, Persistent, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::inbox::Inbox;
+use super::slice::{Moment, Slice};
 use super::timers::Timers;
 use crate::config::{ExtensionConfig, Limits, Output};
 use crate::modules::resolve::Resolver;
@@ -52,8 +53,8 @@ pub(crate) struct State {
     operations: RefCell<HashMap<u64, CancellationToken>>,
     scripts: RefCell<HashMap<PathBuf, (Stamp, Rc<Script>)>>,
     rejections: RefCell<Vec<Rejection>>,
-    /// When the current entry into JavaScript must have returned.
-    deadline: Cell<Instant>,
+    /// The time that the current entry into JavaScript has.
+    slice: Slice,
     is_interrupted: Cell<bool>,
     /// Whether extension code ran out of memory since the last call of `was_exhausted`.
     is_exhausted: Cell<bool>,
@@ -83,7 +84,7 @@ impl State {
             operations: RefCell::default(),
             scripts: RefCell::default(),
             rejections: RefCell::default(),
-            deadline: Cell::new(Instant::now()),
+            slice: Slice::new(config.limits.slice),
             is_interrupted: Cell::new(false),
             is_exhausted: Cell::new(false),
             inbox,
@@ -92,12 +93,17 @@ impl State {
 
     /// Starts a new slice of execution time.
     pub fn arm(&self) {
-        self.deadline.set(Instant::now() + self.limits.slice);
+        self.slice.begin(Moment::now());
     }
 
     /// Called by the engine every few thousand instructions.
     pub fn must_stop(&self) -> bool {
-        let is_late = Instant::now() >= self.deadline.get() || self.shared.is_gone();
+        let is_asked = self.slice.may_be_over();
+        let is_late = self.shared.is_gone() || (is_asked && self.slice.is_over(Moment::now()));
+        if is_asked && !is_late {
+            // The machine is busy; the code is not stuck.
+            self.shared.activity.enter();
+        }
         if is_late {
             self.is_interrupted.set(true);
             // What runs next, including the report of this, gets its own time.
@@ -129,9 +135,9 @@ impl State {
 
     /// Runs something that blocks on purpose; its time does not count.
     pub fn block<T>(&self, work: impl FnOnce() -> T) -> T {
-        let began = Instant::now();
+        let before = Moment::now();
         let result = self.shared.activity.block(work);
-        self.deadline.set(self.deadline.get() + began.elapsed());
+        self.slice.leave_out(before, Moment::now());
         result
     }
 

@@ -33,9 +33,14 @@ const SCRIPTS: &[(&str, &str)] = scripts! {
     "internal/globals" => "core/globals.js",
     "internal/abort" => "web/abort.js",
     "internal/clone" => "web/clone.js",
+    "internal/messaging" => "web/messaging.js",
+    "internal/small" => "web/small.js",
+    "internal/websocket" => "web/websocket.js",
+    "internal/url-pattern" => "web/url-pattern.js",
     "internal/decorators" => "core/decorators.js",
     "internal/fetch" => "web/fetch.js",
     "internal/streams" => "web/streams.js",
+    "internal/writable" => "web/writable.js",
     "internal/intl" => "web/intl.js",
     "internal/absent" => "node/absent.js",
     "http2" => "node/http2.js",
@@ -67,11 +72,18 @@ const SCRIPTS: &[(&str, &str)] = scripts! {
     "readline" => "node/readline.js",
     "sqlite" => "node/sqlite.js",
     "stream" => "node/stream.js",
+    "stream/consumers" => "node/consumers.js",
+    "internal/stream-operators" => "node/stream-operators.js",
     "string_decoder" => "node/string_decoder.js",
     "timers" => "node/timers.js",
     "tty" => "node/tty.js",
+    "undici" => "node/undici.js",
     "url" => "node/url.js",
     "util" => "node/util.js",
+    "util/types" => "node/types.js",
+    "internal/util-more" => "node/util-more.js",
+    "internal/os-constants" => "node/os-constants.js",
+    "vm" => "node/vm.js",
     "zlib" => "node/zlib.js",
     "typebox" => "pi/typebox.js",
     "typebox/value" => "pi/typebox-value.js",
@@ -118,21 +130,15 @@ const DERIVED: &[(&str, &str)] = &[
     ("path/win32", "require('path').win32"),
     ("punycode", "({toASCII:(text)=>text,toUnicode:(text)=>text,encode:(text)=>text,decode:(text)=>text})"),
     ("readline/promises", "require('readline').promises"),
-    (
-        "stream/consumers",
-        "({text:async(s)=>{let t='';for await(const c of s)t+=c;return t},json:async(s)=>{let t='';for await(const c of s)t+=c;return JSON.parse(t)}})",
-    ),
     ("stream/promises", "require('stream').promises"),
     ("stream/web", "require('internal/streams')"),
     ("sys", "require('util')"),
     ("timers/promises", "require('timers').promises"),
     ("typebox/compile", "require('typebox/value')"),
-    ("undici", "require('internal/fetch')"),
-    ("util/types", "require('util').types"),
 ];
 
 /// Built-in modules that can be imported but not used.
-const ABSENT: &[&str] = &["cluster", "dgram", "inspector", "repl", "sea", "tls", "v8", "vm", "wasi", "worker_threads"];
+const ABSENT: &[&str] = &["cluster", "dgram", "inspector", "repl", "sea", "tls", "v8", "wasi", "worker_threads"];
 
 /// The scopes under which the packages of pi are published.
 const PI_SCOPES: &[&str] = &["@earendil-works/", "@mariozechner/"];
@@ -154,7 +160,8 @@ pub fn canonical(specifier: &str) -> Option<&'static str> {
     }
     match specifier {
         "typebox" | "@sinclair/typebox" => Some("typebox"),
-        _ => known(specifier).filter(|name| is_node(name) && *name != "undici"),
+        "undici" => Some("undici"),
+        _ => known(specifier).filter(|name| is_node(name)),
     }
 }
 
@@ -163,7 +170,6 @@ pub fn fallback(specifier: &str) -> Option<&'static str> {
     match specifier.strip_prefix("@sinclair/").unwrap_or(specifier) {
         "typebox/value" => Some("typebox/value"),
         "typebox/compile" | "typebox/compiler" => Some("typebox/compile"),
-        "undici" => Some("undici"),
         _ => None,
     }
 }
@@ -181,7 +187,7 @@ pub fn source(name: &str) -> Option<String> {
 
 /// Returns the names of Node's built-in modules, for `module.builtinModules`.
 pub fn builtins() -> Vec<&'static str> {
-    names().filter(|name| is_node(name) && *name != "undici").collect()
+    names().filter(|name| is_node(name)).collect()
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
@@ -194,7 +200,7 @@ fn known(name: &str) -> Option<&'static str> {
 }
 
 fn is_node(name: &str) -> bool {
-    !name.starts_with("internal/") && !name.starts_with("pi-") && !name.starts_with("typebox")
+    !name.starts_with("internal/") && !name.starts_with("pi-") && !name.starts_with("typebox") && name != "undici"
 }
 
 #[cfg(test)]

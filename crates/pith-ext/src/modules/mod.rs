@@ -6,5 +6,6 @@ mod erase;
 pub mod package;
 pub mod resolve;
 pub mod rewrite;
+pub mod scope;
 pub mod stack;
 pub mod transpile;

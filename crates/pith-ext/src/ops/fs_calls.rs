@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, AtFlags, CWD, Timespec, Timestamps, access, statfs, utimensat};
 use rustix::io::Errno;
 use serde_json::{Value, json};
 
@@ -56,6 +56,13 @@ pub fn perform(name: &str, request: &Request, open: &Descriptors) -> Outcome {
         "chmod" => done(fs::set_permissions(path, permissions(request)).map_err(at("chmod"))),
         "fchmod" => done(open.get(request.fd, "fchmod")?.set_permissions(permissions(request)).map_err(at("fchmod"))),
         "chown" => done(std::os::unix::fs::chown(path, Some(request.uid), Some(request.gid)).map_err(at("chown"))),
+        "lchown" => done(std::os::unix::fs::lchown(path, Some(request.uid), Some(request.gid)).map_err(at("lchown"))),
+        "fchown" => done(
+            std::os::unix::fs::fchown(open.get(request.fd, "fchown")?, Some(request.uid), Some(request.gid))
+                .map_err(at("fchown")),
+        ),
+        "statfs" => file_system(path).map_err(at("statfs")),
+        "lutimes" => done(set_link_times(path, request).map_err(at("lutime"))),
         "utimes" => done(set_times(path, request).map_err(at("utime"))),
         "futimes" => done(open.get(request.fd, "futime")?.set_times(times(request)).map_err(at("futime"))),
         "truncate" => done(truncate(path, request).map_err(at("open"))),
@@ -224,4 +231,25 @@ fn times(request: &Request) -> fs::FileTimes {
 
 fn set_times(path: &Path, request: &Request) -> io::Result<()> {
     File::open(path)?.set_times(times(request))
+}
+
+fn set_link_times(path: &Path, request: &Request) -> io::Result<()> {
+    let time =
+        |seconds: f64| Timespec { tv_sec: seconds.floor() as i64, tv_nsec: (seconds.fract().abs() * 1e9) as i64 };
+    let times = Timestamps { last_access: time(request.atime), last_modification: time(request.mtime) };
+    Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+fn file_system(path: &Path) -> io::Result<FsResult> {
+    let facts = statfs(path)?;
+    Ok(FsResult::Json(json!({
+        "type": facts.f_type,
+        "bsize": facts.f_bsize,
+        "frsize": facts.f_frsize,
+        "blocks": facts.f_blocks,
+        "bfree": facts.f_bfree,
+        "bavail": facts.f_bavail,
+        "files": facts.f_files,
+        "ffree": facts.f_ffree,
+    })))
 }

@@ -16,6 +16,7 @@ pub mod sqlite;
 mod sys;
 pub mod text;
 mod url;
+mod vm;
 pub mod watch;
 pub mod zlib;
 
@@ -37,6 +38,7 @@ pub(crate) fn group<'js>(ctx: &Ctx<'js>, state: &Rc<State>, name: &str) -> rquic
         "os" => os::install(&group, state)?,
         "net" => net::install(&group, state)?,
         "sqlite" => sqlite::install(&group, state)?,
+        "vm" => vm::install(&group, state)?,
         "zlib" => zlib::install(&group, state)?,
         _ => return Err(throw(ctx, "ERR_INTERNAL", &format!("no native operations called {name}"))),
     }

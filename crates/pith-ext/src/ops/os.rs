@@ -20,6 +20,8 @@ pub(super) fn install<'js>(group: &Object<'js>, state: &Rc<State>) -> rquickjs::
     let (environment, arguments) = (state.environment.clone(), state.arguments.clone());
     group.set("process", Func::from(move || process_facts(environment.clone(), &arguments)))?;
     group.set("facts", Func::from(system_facts))?;
+    group.set("errors", Func::from(super::errno::known))?;
+    group.set("processorTime", Func::from(processor_time))?;
     group.set("kill", Func::from(|ctx: Ctx<'js>, pid: i32, name: Text| kill(&ctx, pid, &name.0)))
 }
 
@@ -85,6 +87,17 @@ fn system_facts() -> String {
         "uptime": uptime.unwrap_or(0.0),
     })
     .to_string()
+}
+
+/// Returns the microseconds that the process, or only this thread, has computed: its own, and the kernel's on its behalf.
+fn processor_time(of_thread: bool) -> Vec<f64> {
+    let path = if of_thread { "/proc/thread-self/stat" } else { "/proc/self/stat" };
+    let text = fs::read_to_string(path).unwrap_or_default();
+    // The name of the program may have spaces and brackets in it.
+    let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
+    let ticks = fields.skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
+    let micros = 1e6 / rustix::param::clock_ticks_per_second() as f64;
+    ticks.map(|ticks| ticks * micros).collect()
 }
 
 /// Sends a signal, or with `0` only checks whether the process exists.

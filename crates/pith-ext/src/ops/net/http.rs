@@ -253,7 +253,7 @@ async fn write(
         tokio::select! {
             order = orders.recv() => match order {
                 Some(Order::Respond(ResponseHead(head))) => break head,
-                Some(Order::Read | Order::Write(_) | Order::End) => {}
+                Some(Order::Read | Order::Write(_) | Order::End | Order::Send(_)) => {}
                 None => return Answered::Done,
             },
             () = respond.closed() => {
@@ -296,7 +296,7 @@ async fn write(
                 outlet.say(&json!({ "event": "shut" }));
                 return Answered::Done;
             }
-            Some(Order::Read | Order::Respond(_)) => {}
+            Some(Order::Read | Order::Respond(_) | Order::Send(_)) => {}
             None => return Answered::Done,
         }
     }

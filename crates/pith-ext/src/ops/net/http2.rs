@@ -8,23 +8,18 @@ use h2::{Ping, SendStream};
 use hyper::body::Bytes;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Uri};
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::JoinSet;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Place;
 use super::link::{Ends, Order, Outlet};
 use super::socket::connect_tcp;
+use super::tls;
 use crate::engine::inbox::Inbox;
 
 /// The header block of a response that is accepted at most.
@@ -123,7 +118,7 @@ pub(super) async fn connect(target: Target, ends: SessionEnds, room: Arc<Semapho
                     if !target.is_secure {
                         return converse(stream, wishes, &outlet).await;
                     }
-                    match secure(&target, stream).await {
+                    match tls::secure(stream, &target.name, target.ca.as_deref(), b"h2").await {
                         Ok(stream) => converse(stream, wishes, &outlet).await,
                         Err(why) => outlet.say(&failure("ERR_HTTP2_ERROR", &why)),
                     }
@@ -136,28 +131,6 @@ pub(super) async fn connect(target: Target, ends: SessionEnds, room: Arc<Semapho
         }
     }
     outlet.settle();
-}
-
-async fn secure(target: &Target, stream: TcpStream) -> Result<TlsStream<TcpStream>, String> {
-    let mut roots = RootCertStore::empty();
-    match &target.ca {
-        Some(pem) => {
-            roots.add_parsable_certificates(CertificateDer::pem_slice_iter(pem.as_bytes()).flatten());
-        }
-        None => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            if roots.is_empty() {
-                roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-            }
-        }
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let mut config = config.map_err(|error| error.to_string())?.with_root_certificates(roots).with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    let name = ServerName::try_from(target.name.clone()).map_err(|_| format!("Invalid host: {}", target.name))?;
-    let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
-    connecting.await.map_err(|error| error.to_string())
 }
 
 fn failure(code: &str, why: &str) -> Value {
@@ -258,7 +231,7 @@ async fn write(
                 outlet.say(&json!({ "event": "shut" }));
                 break;
             }
-            Order::Read | Order::Respond(_) => {}
+            Order::Read | Order::Respond(_) | Order::Send(_) => {}
         }
     }
     Ok(())

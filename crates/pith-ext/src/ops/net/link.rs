@@ -8,6 +8,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::super::errno::Failure;
 use super::http::ResponseHead;
+use super::websocket::Frame;
 use crate::engine::inbox::{Inbox, Payload, ToEngine};
 
 /// What JavaScript wants of something open. It asks for one piece at a time, in either direction.
@@ -19,6 +20,8 @@ pub(super) enum Order {
     End,
     /// Send the head of the response: only for requests.
     Respond(ResponseHead),
+    /// Send a message: only for WebSockets.
+    Send(Frame),
 }
 
 /// The engine's side. Dropping it ends the task.

@@ -9,6 +9,8 @@ mod http2;
 mod link;
 mod listen;
 mod socket;
+mod tls;
+mod websocket;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -27,6 +29,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::link::{Ends, Link, Order};
 use self::listen::Listening;
+use self::websocket::Frame;
 use super::text::{Packed, Text};
 use crate::engine::inbox::Inbox;
 use crate::engine::{State, throw};
@@ -122,6 +125,13 @@ impl Network {
         let (session, ends) = http2::pair(op, self.inbox.clone());
         self.sessions.borrow_mut().insert(op, session);
         runtime.spawn(http2::connect(target, ends, self.made.clone()));
+        Ok(())
+    }
+
+    fn open_websocket(&self, op: u64, target: websocket::Target) -> io::Result<()> {
+        let runtime = self.runtime()?;
+        let ends = self.open(op);
+        runtime.spawn(websocket::connect(target, ends, self.made.clone()));
         Ok(())
     }
 
@@ -230,6 +240,30 @@ pub(super) fn install<'js>(group: &Object<'js>, state: &Rc<State>) -> rquickjs::
             let head = http2::request(&head.0).map_err(|why| throw(&ctx, "ERR_INVALID_CHAR", &why))?;
             here.network.request(session as u64, op as u64, head);
             Ok::<(), rquickjs::Error>(())
+        }),
+    )?;
+    let here = state.clone();
+    group.set(
+        "connectWebSocket",
+        Func::from(move |ctx: Ctx<'js>, op: f64, target: Text| {
+            opened(&ctx, here.network.open_websocket(op as u64, read(&ctx, &target)?), "connect")
+        }),
+    )?;
+    let here = state.clone();
+    group.set(
+        "sendText",
+        Func::from(move |op: f64, text: Text| here.network.order(op as u64, Order::Send(Frame::Text(text.0)))),
+    )?;
+    let here = state.clone();
+    group.set(
+        "sendBytes",
+        Func::from(move |op: f64, bytes: Packed| here.network.order(op as u64, Order::Send(Frame::Binary(bytes.0)))),
+    )?;
+    let here = state.clone();
+    group.set(
+        "sendClose",
+        Func::from(move |op: f64, code: Option<u16>, reason: Text| {
+            here.network.order(op as u64, Order::Send(Frame::Close(code, reason.0)))
         }),
     )?;
     let here = state.clone();

@@ -137,7 +137,7 @@ async fn write(mut to: impl AsyncWrite + Unpin, mut orders: UnboundedReceiver<Or
                 outlet.say(&json!({ "event": "shut" }));
                 break;
             }
-            Order::Read | Order::Respond(_) => {}
+            Order::Read | Order::Respond(_) | Order::Send(_) => {}
         }
     }
     Ok(())
