@@ -38,7 +38,7 @@ def _(bench):
     return coerced(bench, {"type": "object", "properties": lists}, {"list": "one", "numbers": 1}, {"numbers": {"a": 1}})
 
 
-@row("B3", "values behind a local reference are converted", "what_a_reference_describes_is_converted", want=['{"a":{"x":1}}', '{"a":{"x":2}}'])
+@row("B3a", "values behind a local reference are converted", "what_a_reference_describes_is_converted", want=['{"a":{"x":1}}', '{"a":{"x":2}}'])
 def _(bench):
     parameters = {
         "type": "object",
@@ -46,6 +46,12 @@ def _(bench):
         "$defs": {"A": {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}},
     }
     return coerced(bench, parameters, {"a": {"x": "1"}}, {"a": {"x": 2}})
+
+
+@row("B3b", "a value becomes the constant that it is written like", "words_become_the_constants_they_are_written_like", want=['{"e":1}', '{"e":"2"}', '{"c":3}'])
+def _(bench):
+    constants = {"e": {"enum": [1, "2", None]}, "c": {"const": 3}}
+    return coerced(bench, {"type": "object", "properties": constants}, {"e": "1"}, {"e": 2}, {"c": "3"})
 
 
 @row("B4", "arguments that are no JSON are quoted", "a_refusal_of_broken_json_quotes_it", want=[True, True, True])
