@@ -74,41 +74,17 @@ class Model:
         self.server.server_close()
 
 
-class Agent:
-    """One process. Frames are kept in `frames`; dialogs are answered at once, the same way for every agent."""
+class Program:
+    """A process in rpc mode. Frames are kept in `frames`; dialogs are answered at once, the same way for every program."""
 
-    def __init__(self, command, root, model):
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="ext-compare-"))
-        home = self.directory / "home"
-        agent = home / ".pi" / "agent"
-        agent.mkdir(parents=True)
-        models = [{"id": "m", "name": "m", "reasoning": False, "input": ["text"], "contextWindow": 200000, "maxTokens": 8000, "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}}]
-        provider = {"baseUrl": model.url, "apiKey": "k", "api": "openai-completions", "models": models}
-        (agent / "models.json").write_text(json.dumps({"providers": {"server": provider}}))
-        # A debug build on a busy machine is slow; pi has no such limits.
-        (agent / "settings.json").write_text(json.dumps({"extensionLimits": {"executionMs": 60000}}))
-        self.work = home / "work"
-        self.work.mkdir()
-        (self.work / "README.md").write_text("# A project\n\nSome text.\n")
-        (self.work / "main.py").write_text("def main():\n    print('hello')\n")
-        # Packages wait a moment for the browser of the machine and say what became of it by then: here one opens at once.
-        programs = self.directory / "bin"
-        programs.mkdir()
-        (programs / "xdg-open").write_text("#!/bin/sh\n")
-        (programs / "xdg-open").chmod(0o755)
-        env = {"HOME": str(home), "PATH": f"{programs}:{os.environ['PATH']}", "LANG": "C.UTF-8", "PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1", "NO_COLOR": "1", "TZ": "UTC"}
-        # Some packages update programs when their commands are called: that stays in the home.
-        env["npm_config_prefix"] = str(home / "npm")
-        git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
-        for arguments in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "first", "--date", "2026-01-01T00:00:00Z"]):
-            subprocess.run([*git, *arguments], cwd=self.work, env=env, check=True)
+    def __init__(self, command, work, env):
         self.began = time.monotonic()
         self.process = subprocess.Popen(
-            [*command, "--mode", "rpc", "--model", "server/m", "-e", str(root)],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            cwd=self.work,
+            cwd=work,
             env=env,
             start_new_session=True,
         )
@@ -198,7 +174,6 @@ class Agent:
         except OSError:
             pass
         self.process.wait()
-        shutil.rmtree(self.directory, ignore_errors=True)
         return code
 
     def _read(self):
@@ -212,3 +187,39 @@ class Agent:
     def _listen(self):
         for line in self.process.stderr:
             self.complaints.append(line.decode(errors="replace"))
+
+
+class Agent(Program):
+    """A program with one extension, in a home and a project of its own."""
+
+    def __init__(self, command, root, model):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="ext-compare-"))
+        home = self.directory / "home"
+        agent = home / ".pi" / "agent"
+        agent.mkdir(parents=True)
+        models = [{"id": "m", "name": "m", "reasoning": False, "input": ["text"], "contextWindow": 200000, "maxTokens": 8000, "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}}]
+        provider = {"baseUrl": model.url, "apiKey": "k", "api": "openai-completions", "models": models}
+        (agent / "models.json").write_text(json.dumps({"providers": {"server": provider}}))
+        # A debug build on a busy machine is slow; pi has no such limits.
+        (agent / "settings.json").write_text(json.dumps({"extensionLimits": {"executionMs": 60000}}))
+        self.work = home / "work"
+        self.work.mkdir()
+        (self.work / "README.md").write_text("# A project\n\nSome text.\n")
+        (self.work / "main.py").write_text("def main():\n    print('hello')\n")
+        # Packages wait a moment for the browser of the machine and say what became of it by then: here one opens at once.
+        programs = self.directory / "bin"
+        programs.mkdir()
+        (programs / "xdg-open").write_text("#!/bin/sh\n")
+        (programs / "xdg-open").chmod(0o755)
+        env = {"HOME": str(home), "PATH": f"{programs}:{os.environ['PATH']}", "LANG": "C.UTF-8", "PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1", "NO_COLOR": "1", "TZ": "UTC"}
+        # Some packages update programs when their commands are called: that stays in the home.
+        env["npm_config_prefix"] = str(home / "npm")
+        git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+        for arguments in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "first", "--date", "2026-01-01T00:00:00Z"]):
+            subprocess.run([*git, *arguments], cwd=self.work, env=env, check=True)
+        super().__init__([*command, "--mode", "rpc", "--model", "server/m", "-e", str(root)], self.work, env)
+
+    def end(self):
+        code = super().end()
+        shutil.rmtree(self.directory, ignore_errors=True)
+        return code

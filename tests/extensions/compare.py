@@ -225,4 +225,5 @@ def report(results, explained, table):
     print("\n".join(rows))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -136,6 +136,9 @@ impl<'a, 'v, F: Fn(&str) -> Option<&'v Validator>> Coercion<'a, F> {
             }
         }
         if !(value.is_object() || value.is_array()) {
+            if let Some(choice) = choice(schema, value) {
+                *value = choice.clone();
+            }
             return;
         }
         let (entered, is_wrapped) = (std::mem::take(&mut self.entered), std::mem::take(&mut self.is_wrapped));
@@ -326,6 +329,15 @@ fn matches(type_name: &str, value: &Value) -> bool {
         "integer" => value.as_number().is_some_and(is_integral),
         _ => false,
     }
+}
+
+/// Returns the only constant of the schema that is written like the value, if the value itself is none of them.
+fn choice<'s>(schema: &'s Value, value: &Value) -> Option<&'s Value> {
+    let constants = || list(schema, "enum").iter().chain(schema.get("const"));
+    let written = |value: &Value| value.as_str().map_or_else(|| pith_protocol::json::to_string(value), str::to_owned);
+    let mut alike = constants().filter(|constant| written(constant) == written(value));
+    let found = alike.next().filter(|_| alike.next().is_none())?;
+    (!constants().any(|constant| constant == value)).then_some(found)
 }
 
 /// Converts the value to the named type, if that is a change and loses nothing.

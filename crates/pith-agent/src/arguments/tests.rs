@@ -463,6 +463,20 @@ fn a_single_value_becomes_an_array_where_that_fits() {
 }
 
 #[test]
+fn words_become_the_constants_they_are_written_like() {
+    let of = |constants: Value| json!({"enum": constants});
+    becomes(of(json!([1, "2", null])), json!("1"), json!(1));
+    becomes(of(json!([1, "2", null])), json!(2), json!("2"));
+    becomes(json!({"const": 3}), json!("3"), json!(3));
+    becomes(json!({"type": ["string", "number"], "enum": [1, "a"]}), json!("1"), json!(1));
+    becomes(json!({"anyOf": [{"const": "a"}, {"const": 5}]}), json!("5"), json!(5));
+    // Where it is unclear which one is meant, none is.
+    becomes(of(json!([1, "1"])), json!("1"), json!("1"));
+    refused(of(json!([true, "x"])), json!(1), "v: must be equal to one of the allowed values");
+    refused(of(json!([1, 2])), json!("3"), "v: must be equal to one of the allowed values");
+}
+
+#[test]
 fn what_a_reference_describes_is_converted() {
     let definitions = json!({
         "P": {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}, "required": ["x"]},

@@ -42,18 +42,21 @@ impl Wire for Completions {
                 format!("{status} {}", cut(body, MAX_ERROR_CHARS))
             };
         };
-        let mut text = cut(&error.to_string(), MAX_ERROR_CHARS);
-        // Aggregators put what the real provider said in here.
-        if let Some(raw) = error["metadata"]["raw"].as_str().filter(|raw| !text.contains(raw)) {
-            text.push('\n');
-            text.push_str(&cut(raw, MAX_ERROR_CHARS));
-        }
-        format!("{status}: {text}")
+        format!("{status}: {}", with_raw(cut(&error.to_string(), MAX_ERROR_CHARS), &error))
     }
 
     fn optional_fields(&self) -> &'static [OptionalField] {
         table::COMPLETIONS
     }
+}
+
+/// Adds what the real provider said, which aggregators put into the error.
+fn with_raw(mut text: String, error: &Value) -> String {
+    if let Some(raw) = error["metadata"]["raw"].as_str().filter(|raw| !text.contains(raw)) {
+        text.push('\n');
+        text.push_str(&cut(raw, MAX_ERROR_CHARS));
+    }
+    text
 }
 
 #[cfg(test)]

@@ -54,6 +54,18 @@ fn code_and_text_decide_in_every_api() {
 }
 
 #[test]
+fn what_the_real_provider_said_decides_too() {
+    let error = |raw: &str| json!({"error":{"code":400,"message":"Provider said no","metadata":{"raw":raw}}});
+    assert_eq!(kind(&Completions, &error("prompt is too long: 9 tokens > 8")), Some(ErrorKind::Overflow));
+    assert_eq!(kind(&Completions, &error("max_tokens is odd")), Some(ErrorKind::InvalidRequest));
+    let shown = show(&Completions, &Model::default(), &format!("data: {}\n\n", error("max_tokens is odd"))).1;
+    assert_eq!(shown.error_message.as_deref(), Some("Provider said no\nmax_tokens is odd"));
+    let ended = |reason: &str| json!({"type":"response.failed","response":{"status":"failed","incomplete_details":{"reason":reason}}});
+    assert_eq!(kind(&Responses, &ended("server_busy")), Some(ErrorKind::Overloaded));
+    assert_eq!(kind(&Responses, &ended("odd")), Some(ErrorKind::InvalidRequest));
+}
+
+#[test]
 fn a_fault_of_mistral_itself_is_worth_another_request() {
     let chunk = json!({"choices":[{"delta":{"content":"x"},"finish_reason":"error"}]});
     let end = |provider: &str| {

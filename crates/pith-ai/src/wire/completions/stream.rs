@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::chunk::{Call, Choice, Chunk, Content, Counts, Delta};
 use super::compat::Vendor;
+use super::with_raw;
 use crate::assemble::MessageBuilder;
 use crate::failure::{Fault, kind_of_status};
 use crate::sse::SseEvent;
@@ -352,7 +353,7 @@ fn continues(last: &Map<String, Value>, next: &Map<String, Value>) -> bool {
 fn reported(provider: &str, error: &str) -> Fault {
     let value: Value = serde_json::from_str(error).unwrap_or_default();
     let text = value["message"].as_str().or(value.as_str()).filter(|text| !text.is_empty()).unwrap_or(error);
-    let text = cut(text, MAX_ERROR_CHARS);
+    let text = with_raw(cut(text, MAX_ERROR_CHARS), &value);
     // Aggregators put the status of the real provider here; Z.ai has larger numbers of its own.
     let status = value["code"].as_u64().or_else(|| value["code"].as_str()?.parse().ok());
     let status = status.and_then(|status| u16::try_from(status).ok());

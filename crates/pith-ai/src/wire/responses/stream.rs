@@ -351,7 +351,7 @@ fn failed(raw: Option<&RawValue>, message: &mut MessageBuilder) {
             let text = format!("{code}: {}", error.message.as_deref().unwrap_or("no message"));
             Fault::reported(&provider, Some(&code), cut(&text, MAX_ERROR_CHARS))
         }
-        (None, Some(reason)) => Fault::new(ErrorKind::InvalidRequest, format!("incomplete: {reason}")),
+        (None, Some(reason)) => Fault::reported(&provider, Some(&reason), format!("incomplete: {reason}")),
         (None, None) => {
             let status = response.status.as_deref().unwrap_or("failed");
             Fault::new(ErrorKind::Protocol, format!("Response {status} without a reason"))
