@@ -138,6 +138,12 @@ pub(crate) fn now(path: &Path) -> io::Result<Recorded> {
     record(path, &mut Room { bytes: MAX_BYTES, entries: MAX_ENTRIES })
 }
 
+/// The rights of a file as far as they mean something: on its configuration `git init` tries out whether a file can be
+/// made executable.
+fn meant(path: &Path, mode: u32) -> u32 {
+    if path.ends_with(".git/config") { mode & !0o111 } else { mode }
+}
+
 fn record(path: &Path, room: &mut Room) -> io::Result<Recorded> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
@@ -146,7 +152,7 @@ fn record(path: &Path, room: &mut Room) -> io::Result<Recorded> {
         }
         Err(error) => return Err(error),
     };
-    let mode = metadata.permissions().mode();
+    let mode = meant(path, metadata.permissions().mode());
     let take =
         room.entries.checked_sub(1).zip(room.bytes.checked_sub(if metadata.is_file() { metadata.len() } else { 0 }));
     let Some((entries, bytes)) = take else {
@@ -214,6 +220,19 @@ mod tests {
             assert_eq!(fs::read_to_string(root.join(path)).unwrap(), path);
         }
         assert!(root.join("outside/info").is_dir());
+    }
+
+    #[test]
+    fn git_may_try_out_rights_on_its_configuration() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = dir.path().canonicalize().unwrap().join(".git/config");
+        fs::create_dir_all(config.parent().unwrap()).unwrap();
+        fs::write(&config, "[core]").unwrap();
+        let mut record = Record::of(std::slice::from_ref(&config)).unwrap();
+        fs::set_permissions(&config, Permissions::from_mode(0o755)).unwrap();
+        assert!(record.put_back().is_empty());
+        fs::set_permissions(&config, Permissions::from_mode(0o606)).unwrap();
+        assert_eq!(record.put_back(), [config]);
     }
 
     #[test]
