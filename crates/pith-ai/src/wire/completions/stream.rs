@@ -75,6 +75,10 @@ impl Decoder for Stream {
 
     fn end(&mut self, fault: Option<Fault>, message: &mut MessageBuilder) {
         self.close_block(message);
+        let is_stray = |call: &OpenCall| call.place.is_none() && !call.early.trim().is_empty();
+        if self.calls.len() > 1 && self.calls.iter().any(is_stray) {
+            return mixed_up("arguments came for a call without a name", message);
+        }
         self.start_late_calls(message);
         self.keep_details(message);
         let reason = match (self.finish_reason.as_deref(), fault) {
