@@ -164,8 +164,10 @@ impl Ground {
         }
         let mut command = self.shell(script);
         let policy = policy.cloned();
-        // Protected paths are put back by a watch, as with the tools.
-        let watch = policy.as_ref().map(|policy| {
+        // Protected paths are put back by a watch, as with the tools. One of everything would also put back what other
+        // tests and the user of this machine do at that moment.
+        let watched = policy.as_ref().filter(|policy| !policy.writable.iter().any(|root| root == Path::new("/")));
+        let watch = watched.map(|policy| {
             let watch = Watch::of_policy(policy, &policy.protected, Box::new(|_| {})).unwrap();
             CommandWatch::new(Arc::new(watch)).unwrap()
         });
