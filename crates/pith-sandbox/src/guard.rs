@@ -150,15 +150,20 @@ impl Guard {
             }
             let new: Vec<&Fact> = found.facts.iter().filter(|fact| !self.is_known(place, &found, fact)).collect();
             if moment == Moment::Idle || new.is_empty() {
-                self.see(place, &found, moment);
-                break;
+                let files = found.read.iter().filter_map(|path| Some((path.clone(), kept(path)?))).collect();
+                if self.oracle.look(place) == found {
+                    self.see(place, &found, files, moment);
+                    return all;
+                }
+                // It changed while it was read: what was kept is not what was judged.
+                continue;
             }
             let (later, at_once): (Vec<&Fact>, Vec<&Fact>) =
                 new.into_iter().partition(|fact| fact.kind == Kind::Todo && moment == Moment::Running);
             if !later.is_empty() {
                 self.later.insert(place.to_owned());
             }
-            let Some(fact) = at_once.first() else { break };
+            let Some(fact) = at_once.first() else { return all };
             let reason = fact.reason();
             match self.undo(place, &found, fact) {
                 Ok(path) => all.push(PutBack { path, reason }),
@@ -166,10 +171,11 @@ impl Guard {
                     // Nothing can be done about it now; the host is told, and it is tried again with the next change.
                     self.later.insert(place.to_owned());
                     all.push(PutBack { path: fact.source.clone(), reason: format!("{reason}; it is still there") });
-                    break;
+                    return all;
                 }
             }
         }
+        self.later.insert(place.to_owned());
         all
     }
 
@@ -202,12 +208,11 @@ impl Guard {
     }
 
     /// Takes a place for right as it is. What git ran there before it may run until the commands are over.
-    fn see(&mut self, place: &Path, found: &Repository, moment: Moment) {
+    fn see(&mut self, place: &Path, found: &Repository, files: BTreeMap<PathBuf, Recorded>, moment: Moment) {
         if moment == Moment::Idle && found.common_dir.as_os_str().is_empty() && !place.exists() {
             self.places.remove(place);
             return;
         }
-        let files: BTreeMap<_, _> = found.read.iter().filter_map(|path| Some((path.clone(), kept(path)?))).collect();
         let mut seen = Seen { common_dir: found.common_dir.clone(), facts: found.facts.clone(), ..Seen::default() };
         if moment == Moment::Idle {
             seen.of_user = files.keys().cloned().collect();

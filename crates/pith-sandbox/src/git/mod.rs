@@ -53,7 +53,7 @@ pub enum Kind {
 }
 
 /// What git reads at a place.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repository {
     pub git_dir: PathBuf,
     /// What worktrees of one repository have in common.
