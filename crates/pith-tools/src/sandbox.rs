@@ -348,9 +348,13 @@ impl Enforced {
         self.with_own(environment.into_iter().filter(passed).collect())
     }
 
-    /// Adds where temporary files go, and where the proxy is if there is one.
+    /// Adds where temporary files and locks go, and where the proxy is if there is one.
     fn with_own(&self, mut environment: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
         let mut own: Vec<(OsString, OsString)> = vec![("TMPDIR".into(), self.temp.clone().into())];
+        // The user's directory of sockets cannot be written, unless all sockets are open.
+        if !self.policy.network.unix {
+            own.push(("XDG_RUNTIME_DIR".into(), self.temp.clone().into()));
+        }
         if self.policy.network.mode == NetworkMode::Domains {
             let variables = proxy::variables();
             own.extend(variables.into_iter().map(|(name, value)| (name.into(), value.into())));

@@ -60,9 +60,10 @@ fn a_command_gets_its_own_temporary_directory_and_no_keys() {
             let own = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
             options.env.inherited = Some(own.to_vec());
         });
-        let text = bench.ok("bash", json!({"command": "echo $TMPDIR; echo key=$SOME_API_KEY; mktemp > name"})).await;
+        let command = "echo $TMPDIR $XDG_RUNTIME_DIR; echo key=$SOME_API_KEY; mktemp > name";
+        let text = bench.ok("bash", json!({ "command": command })).await;
         let temp = bench.dir.path().canonicalize().unwrap().join("tmp");
-        assert_eq!(text, format!("{}\nkey=\n", temp.display()));
+        assert_eq!(text, format!("{0} {0}\nkey=\n", temp.display()));
     });
 }
 

@@ -85,8 +85,14 @@ impl Report {
     }
 
     /// Sends the report; ignored if the other side is gone.
-    pub fn send(self, mut to: &BlockingStream) {
-        let _ = to.write_all(&self.encode());
+    pub fn send(self, to: &BlockingStream) {
+        Report::send_all(&[self], to);
+    }
+
+    /// Sends reports that arrive together.
+    pub fn send_all(reports: &[Report], mut to: &BlockingStream) {
+        let bytes: Vec<u8> = reports.iter().flat_map(|report| report.encode()).collect();
+        let _ = to.write_all(&bytes);
     }
 
     fn decode(bytes: [u8; FRAME]) -> Option<Report> {

@@ -277,6 +277,7 @@ fn release_output() -> io::Result<()> {
 
 /// Reaps every child, the command and adopted orphans alike, and ends the process after the last one.
 fn reap(shell: Pid, exited: &AtomicBool, cgroup: &OnceLock<Cgroup>, channel: &UnixStream) {
+    let mut last_words = Vec::new();
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == shell => {
@@ -285,7 +286,13 @@ fn reap(shell: Pid, exited: &AtomicBool, cgroup: &OnceLock<Cgroup>, channel: &Un
                 if let Some(exceeded) = cgroup.get().and_then(Cgroup::exceeded) {
                     Report::Limited(exceeded).send(channel);
                 }
-                Report::Exited(exit(status)).send(channel);
+                let report = Report::Exited(exit(status));
+                // What nothing is left of ends at once for the agent, too: files that change after that are not its doing.
+                if cfg!(target_os = "linux") && nothing_is_left() {
+                    last_words.push(report);
+                    break;
+                }
+                report.send(channel);
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => break,
@@ -296,8 +303,20 @@ fn reap(shell: Pid, exited: &AtomicBool, cgroup: &OnceLock<Cgroup>, channel: &Un
         thread::sleep(Duration::from_millis(200));
     }
     remove(cgroup);
-    Report::Gone.send(channel);
+    last_words.push(Report::Gone);
+    Report::send_all(&last_words, channel);
     std::process::exit(0);
+}
+
+/// Reaps what has ended, and returns whether no child is left.
+fn nothing_is_left() -> bool {
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) => return false,
+            Err(_) => return true,
+        }
+    }
 }
 
 fn exit(status: WaitStatus) -> Exit {
