@@ -96,11 +96,12 @@ impl Connection {
         }
         let (mut start, mut n_deltas) = (0, 0);
         for (end, is_delta) in &rendered.events {
+            // Not after the end of the last block: the client would go on.
+            if (*is_delta || n_deltas > 0) && hold == Some(n_deltas) {
+                self.hold(index)?;
+                hold = None;
+            }
             if *is_delta {
-                if hold == Some(n_deltas) {
-                    self.hold(index)?;
-                    hold = None;
-                }
                 self.pause(delay)?;
                 n_deltas += 1;
             }
