@@ -1,24 +1,7 @@
 // Web streams: what is read, and transforms. web/writable.js has what is written.
 
-const { WritableStream, WritableStreamDefaultWriter, WritableStreamDefaultController } = require("internal/writable");
+const { WritableStream, WritableStreamDefaultWriter, WritableStreamDefaultController, state, own, invalid, deferred, hidden, strategyOf } = require("internal/writable");
 const { illegal } = require("internal/abort");
-
-const state = Symbol("state");
-const own = Symbol("own");
-const invalid = (why) => Object.assign(new TypeError(`Invalid state: ${why}`), { code: "ERR_INVALID_STATE" });
-
-// A promise with its ends. Whether anybody waits for it does not matter.
-function deferred() {
-  const made = Promise.withResolvers();
-  made.promise.catch(() => {});
-  return made;
-}
-
-const strategyOf = ({ highWaterMark, size } = {}, usual = 1) => {
-  const mark = highWaterMark === undefined ? usual : Number(highWaterMark);
-  if (Number.isNaN(mark) || mark < 0) throw Object.assign(new RangeError(`The property 'strategy.highWaterMark' is invalid. Received ${highWaterMark}`), { code: "ERR_INVALID_ARG_VALUE" });
-  return { mark, sizeOf: size ?? (() => 1) };
-};
 
 const bytesOf = (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 
@@ -166,8 +149,6 @@ class Core {
   }
 }
 
-const hidden = (object, core) => Object.defineProperty(object, state, { value: core, writable: true });
-
 class ReadableStreamDefaultController {
   constructor(key, core) {
     if (key !== own) throw illegal();
@@ -192,22 +173,14 @@ class ReadableByteStreamController {
     if (key !== own) throw illegal();
     hidden(this, core);
   }
-  get desiredSize() {
-    return this[state].room;
-  }
   get byobRequest() {
     const core = this[state];
     return core.requests[0]?.view ? new ReadableStreamBYOBRequest(own, core) : null;
   }
-  enqueue(chunk) {
-    this[state].enqueue(chunk);
-  }
-  close() {
-    this[state].close();
-  }
-  error(error) {
-    this[state].fail(error);
-  }
+}
+// The rest is the same, on a prototype of its own.
+for (const name of ["desiredSize", "enqueue", "close", "error"]) {
+  Object.defineProperty(ReadableByteStreamController.prototype, name, Object.getOwnPropertyDescriptor(ReadableStreamDefaultController.prototype, name));
 }
 
 class ReadableStreamBYOBRequest {
@@ -434,12 +407,12 @@ class TransformStreamDefaultController {
   }
   error(error) {
     this[state].readable[state].fail(error);
-    this[state].writable[Symbol.for("pith.fail")](error);
+    this[state].writable[state].fail(error);
   }
   terminate() {
     const { readable, writable } = this[state];
     if (readable[state].isOpen) readable[state].close();
-    writable[Symbol.for("pith.fail")](invalid("TransformStream terminated"));
+    writable[state].fail(invalid("TransformStream terminated"));
   }
 }
 
@@ -474,7 +447,7 @@ class TransformStream {
         },
         cancel: async (reason) => {
           await transformer.cancel?.(reason);
-          core.writable[Symbol.for("pith.fail")](reason);
+          core.writable[state].fail(reason);
           wanted.resolve();
         },
       },

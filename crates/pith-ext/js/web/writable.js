@@ -1,4 +1,4 @@
-// Web streams that are written.
+// Web streams that are written, and what they share with those that are read.
 
 const { illegal } = require("internal/abort");
 
@@ -6,11 +6,20 @@ const state = Symbol("state");
 const own = Symbol("own");
 const invalid = (why) => Object.assign(new TypeError(`Invalid state: ${why}`), { code: "ERR_INVALID_STATE" });
 
+// A promise with its ends. Whether anyone waits for it does not matter.
 function deferred() {
   const made = Promise.withResolvers();
   made.promise.catch(() => {});
   return made;
 }
+
+const hidden = (object, core) => Object.defineProperty(object, state, { value: core, writable: true });
+
+const strategyOf = ({ highWaterMark, size } = {}, usual = 1) => {
+  const mark = highWaterMark === undefined ? usual : Number(highWaterMark);
+  if (Number.isNaN(mark) || mark < 0) throw Object.assign(new RangeError(`The property 'strategy.highWaterMark' is invalid. Received ${highWaterMark}`), { code: "ERR_INVALID_ARG_VALUE" });
+  return { mark, sizeOf: size ?? (() => 1) };
+};
 
 // Everything behind a writable stream.
 class Core {
@@ -118,7 +127,7 @@ class Core {
 class WritableStreamDefaultController {
   constructor(key, core) {
     if (key !== own) throw illegal();
-    Object.defineProperty(this, state, { value: core });
+    hidden(this, core);
   }
   get signal() {
     return this[state].abortion.signal;
@@ -133,7 +142,7 @@ class WritableStreamDefaultWriter {
     const core = stream[state];
     if (core.writer) throw invalid("WritableStream is locked");
     core.writer = this;
-    Object.defineProperty(this, state, { value: core, writable: true });
+    hidden(this, core);
   }
   get closed() {
     return this[state] ? this[state].closed.promise : Promise.reject(invalid("Writer is not bound to a WritableStream"));
@@ -161,10 +170,9 @@ class WritableStreamDefaultWriter {
 }
 
 class WritableStream {
-  constructor(sink = {}, { highWaterMark = 1, size = () => 1 } = {}) {
-    const mark = Number(highWaterMark);
-    if (Number.isNaN(mark) || mark < 0) throw Object.assign(new RangeError(`The property 'strategy.highWaterMark' is invalid. Received ${highWaterMark}`), { code: "ERR_INVALID_ARG_VALUE" });
-    Object.defineProperty(this, state, { value: new Core(sink ?? {}, mark, size) });
+  constructor(sink = {}, strategy = {}) {
+    const { mark, sizeOf } = strategyOf(strategy);
+    hidden(this, new Core(sink ?? {}, mark, sizeOf));
   }
   get locked() {
     return this[state].writer !== null;
@@ -178,10 +186,6 @@ class WritableStream {
   abort(reason) {
     return this.locked ? Promise.reject(invalid("WritableStream is locked")) : this[state].abort(reason);
   }
-  // For the other half of a transform.
-  [Symbol.for("pith.fail")](error) {
-    this[state].fail(error);
-  }
 }
 
-module.exports = { WritableStream, WritableStreamDefaultWriter, WritableStreamDefaultController };
+module.exports = { WritableStream, WritableStreamDefaultWriter, WritableStreamDefaultController, state, own, invalid, deferred, hidden, strategyOf };
