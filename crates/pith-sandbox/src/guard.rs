@@ -151,11 +151,11 @@ impl Guard {
             let new: Vec<&Fact> = found.facts.iter().filter(|fact| !self.is_known(place, &found, fact)).collect();
             if moment == Moment::Idle || new.is_empty() {
                 let files = found.read.iter().filter_map(|path| Some((path.clone(), kept(path)?))).collect();
-                if self.oracle.look(place) == found {
+                if moment == Moment::Idle || self.oracle.look(place) == found {
                     self.see(place, &found, files, moment);
                     return all;
                 }
-                // It changed while it was read: what was kept is not what was judged.
+                // A command changed it in between: what was kept is not what was judged.
                 continue;
             }
             let (later, at_once): (Vec<&Fact>, Vec<&Fact>) =

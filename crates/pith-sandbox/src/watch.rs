@@ -117,7 +117,7 @@ struct Watched {
     watch: Arc<Watch>,
     n_before: usize,
     n_put_back: usize,
-    /// Whether all that can have changed has been looked at.
+    /// Set when the last look has been taken.
     is_over: bool,
 }
 
@@ -141,7 +141,7 @@ impl CommandWatch {
         Ok(command)
     }
 
-    /// For a call that has no process of its own and ends with [`CommandWatch::end`]: nobody looks before that.
+    /// For a call that has no process of its own and ends with [`CommandWatch::end`]: the thread is not woken for it.
     pub fn without_thread(watch: Arc<Watch>) -> io::Result<CommandWatch> {
         let (n_before, n_put_back) = watch.guarded.begin()?;
         Ok(CommandWatch(Arc::new(Watched { watch, n_before, n_put_back, is_over: false })))
@@ -163,7 +163,7 @@ impl CommandWatch {
         }
     }
 
-    /// Looks for the last time, if nobody else has a clone.
+    /// Looks for the last time, if this is the last clone.
     pub fn end(self) -> Changes {
         let changes = self.changes();
         if let Some(mut watched) = Arc::into_inner(self.0) {

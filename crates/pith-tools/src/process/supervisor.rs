@@ -287,7 +287,7 @@ fn reap(shell: Pid, exited: &AtomicBool, cgroup: &OnceLock<Cgroup>, channel: &Un
                     Report::Limited(exceeded).send(channel);
                 }
                 let report = Report::Exited(exit(status));
-                // What nothing is left of ends at once for the agent, too: files that change after that are not its doing.
+                // With nothing left both reports go together: pith must not blame the command for what comes after.
                 if cfg!(target_os = "linux") && nothing_is_left() {
                     last_words.push(report);
                     break;

@@ -17,10 +17,10 @@ impl Backpressure {
         Backpressure(queue)
     }
 
-    /// Blocks while the host must read before more of its commands are taken: always above [`READ_LIMIT`](super::READ_LIMIT), and above
-    /// [`LIMIT`](super::LIMIT) while `is_backlogged` returns true because earlier commands were not served yet, so that commands with
-    /// large answers are taken one at a time. Returns false if waiting is of no use: the stream has ended, or the host
-    /// `has_hung_up` and reads nothing.
+    /// Blocks while the host must read before more of its commands are taken: always above
+    /// [`READ_LIMIT`](super::READ_LIMIT), and above [`LIMIT`](super::LIMIT) while `is_backlogged` returns true because
+    /// earlier commands were not served yet, so that commands with large answers are taken one at a time. Returns false
+    /// if waiting is of no use: the stream has ended, or the host `has_hung_up` and reads nothing.
     pub fn wait(&self, is_backlogged: impl Fn() -> bool, has_hung_up: impl Fn() -> bool) -> bool {
         let queue = &self.0;
         let mut state = queue.lock();
